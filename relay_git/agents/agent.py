@@ -1,0 +1,146 @@
+"""The one Protocol that every agent adapter keeps, and the words it is spoken in.
+
+Promise: an adapter is stateless; it says how its tool is started and how its output and transcript are read, and it
+starts nothing itself (`supervisor.process` does). Everything it reads is hostile input: it counts what it cannot
+understand and never raises on it. What a tool cannot do is a typed `Unsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from relay_git.session import LimitNotice, SessionRecord
+
+
+class Permission(StrEnum):
+    """How far an agent may reach: its own sandbox with the least that works, or all that the user may do."""
+
+    SANDBOX = "sandbox"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a leg works: absolute paths.
+
+    `git_dir` is the worktree's own git dir, `common_dir` the repository's; `private_dir` is ours for this leg (0700),
+    for files that the CLI itself reads and its shell commands must not.
+    """
+
+    worktree: Path
+    git_dir: Path
+    common_dir: Path
+    branch: str
+    private_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The tool can be started: the path of its program and what is worth saying about it."""
+
+    program: Path
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """The tool cannot be started here, and why; `hint` is the next command to type."""
+
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """What this tool cannot do, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start one leg headless.
+
+    `argv` holds no prompt and no secret. `env` is added to the environment that the child gets, `drop_env` taken out
+    of it. `stdin` is what the CLI reads as its prompt, handed over as a file. `files` are written (0600) below the
+    leg's private folder before the start, by name. `native_id` is the tool's session id where we may choose it.
+    `grants` says in words what the agent may do.
+    """
+
+    argv: tuple[str, ...]
+    stdin: bytes
+    env: Mapping[str, str]
+    grants: tuple[str, ...]
+    files: Mapping[str, bytes]
+    native_id: str = ""
+    drop_env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """The tool said which session of its own this leg is."""
+
+    native_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What the agent is at, in a few words for the live line (not yet escaped)."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The tool's own channel said that a request was refused for good."""
+
+    notice: LimitNotice
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The tool said how its run ended."""
+
+    ok: bool
+    detail: str = ""
+
+
+Heard = Identified | Doing | Limited | Ended
+
+
+class Reader(Protocol):
+    """Folds the records of one transcript; constant memory, whatever the size."""
+
+    def feed(self, line: bytes) -> None:
+        """Take one LF-terminated line (without the LF), or any garbage; never raises."""
+
+    def record(self) -> SessionRecord:
+        """Everything understood so far."""
+
+
+class Agent(Protocol):
+    """One agent CLI. `name` is ours, `aliases` are the tool's own names, `last_seen` the version it was tested with."""
+
+    name: str
+    title: str
+    aliases: tuple[str, ...]
+    last_seen: str
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""
+
+    def launch(self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]) -> Launch | Unsupported:
+        """Say how to start a new headless run with this prompt."""
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one line of stdout says on the tool's own channel; prose and tool output say nothing."""
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """Where the transcript of that run lies, or None while there is none."""
+
+    def reader(self, worktree: Path) -> Reader:
+        """A fresh reader for one transcript."""
