@@ -1,0 +1,97 @@
+"""Quoting: how foreign text enters Markdown without becoming part of it.
+
+Promise: whatever the text, `inline` and `code` give one line that opens no block when it follows "- ", and every line
+of `block` begins with "> " and stays inside of its fence. Control, ANSI, bidi, zero-width and other invisible
+characters come out as visible words such as <U+202E>. What is quoted where is `brief`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Characters that show nothing, beside the categories below: fillers, joiners, variation selectors (which can carry
+# hidden text) and the blank braille cell. U+FE0F alone stays, for emoji.
+_BLANK = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC}
+_SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE0F), range(0xE0100, 0xE01F0))
+_HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_RISKY = re.compile(r"[\\`<]|!(?=\[)")
+_CONTRACT_LINE = re.compile(r"(contract[ \t]*):", re.IGNORECASE)
+_OPENER = re.compile(r"^(?:[#>+*=~_|\[-]|\d{1,9}(?=[.)]))")
+_RUN = re.compile(r"`+")
+
+
+class _Visible(dict[int, str | int]):
+    """A table for `str.translate` that decides about a character when it is first met."""
+
+    def __missing__(self, code: int) -> str | int:
+        self[code] = shown = _shown(code)
+        return shown
+
+
+def _shown(code: int) -> str | int:
+    if code in (0x09, 0x0A):
+        return code
+    character = chr(code)
+    category = unicodedata.category(character)
+    if category == "Zs":
+        return " "
+    if category in _HIDDEN_CATEGORIES or code in _BLANK or any(code in span for span in _SELECTORS):
+        return f"<U+{code:04X}>"
+    return code
+
+
+_TABLE = _Visible()
+
+
+def visible(text: str) -> str:
+    """The text with line ends as LF, terminal sequences taken out, and every invisible character spelled out."""
+    return _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).translate(_TABLE)
+
+
+def clip(text: str, limit: int) -> str:
+    """The text, or where it is longer than `limit` characters its beginning, its end and how much is left out."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]} [... {len(text) - head - tail} characters left out ...] {text[len(text) - tail :]}"
+
+
+def inline(text: str, limit: int = 600) -> str:
+    """Prose on one line, safe at the start of a list item."""
+    line = " ".join(visible(clip(text, limit)).split())
+    line = _RISKY.sub(lambda found: "\\" + found[0], line)
+    line = _CONTRACT_LINE.sub(r"\1\\:", line)
+    opener = _OPENER.match(line)
+    if opener is None:
+        return line
+    if opener[0].isdigit():
+        return f"{opener[0]}\\{line[opener.end() :]}"
+    return "\\" + line
+
+
+def code(text: str, limit: int = 400) -> str:
+    """A code span on one line, for what is copied exactly: commands, paths, ids."""
+    line = " ".join(visible(clip(text, limit)).split())
+    mark = _longer_than_runs(line, 1)
+    pad = " " if not line or line[0] == "`" or line[-1] == "`" else ""
+    return f"{mark}{pad}{line}{pad}{mark}"
+
+
+def word(text: str) -> str:
+    """An id or a name with every character that is not usual in one shown as `?`."""
+    return re.sub(r"[^A-Za-z0-9._/:+-]", "?", text)[:200]
+
+
+def block(text: str, info: str = "text", limit: int = 8192) -> list[str]:
+    """A fenced block inside a block quote: no line of it can be taken for a line of the brief."""
+    body = visible(clip(text, limit))
+    fence = _longer_than_runs(body, 3)
+    return [f"> {line}" if line else ">" for line in (f"{fence}{info}", *body.split("\n"), fence)]
+
+
+def _longer_than_runs(text: str, least: int) -> str:
+    longest = max((len(run) for run in _RUN.findall(text)), default=0)
+    return "`" * max(least, longest + 1)
