@@ -56,3 +56,8 @@ class LedgerConflict(RelayError):
 
 class FormatTooNew(RelayError):
     """The record was written by a newer git relay than this one."""
+
+
+def printable(text: str) -> str:
+    """The text without control characters, so that no file name or foreign message can drive the terminal."""
+    return "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
 from enum import StrEnum
+
+from relay_git.git.run import Git
+from relay_git.git.snapshot import Snapshot
+from relay_git.git.store import GITLINK_MODE, Oid, Store
 
 
 class FileStatus(StrEnum):
@@ -55,3 +61,102 @@ class WorkFacts:
     files: tuple[FileChange, ...] = ()
     hunks: tuple[Hunk, ...] = ()
     losses: tuple[str, ...] = ()
+
+
+MANIFEST_FILES = 1000  # paths whose hash is taken; a contract would not hold more
+HUNK_FILES = 20
+HUNK_LINES = 60
+HUNK_BYTES = 4000
+_COMMITS = 200
+_PATCH_BYTES = 1 << 20
+_READ_WHOLE = 16 << 20
+_STATUS = {"A": FileStatus.ADDED, "D": FileStatus.DELETED, "T": FileStatus.TYPE_CHANGED}
+
+
+def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
+    """All that git knows of the work between `base` and the snapshot; lists are bounded, and what is cut is named."""
+    losses = list(taken.losses)
+    commits = _commits(git, base, taken.head, losses)
+    changes = _raw(git, base, taken.commit)
+    if len(changes) > MANIFEST_FILES:
+        losses.append(
+            f"{len(changes) - MANIFEST_FILES} more changed files are not in the manifest: git diff --stat {base} {taken.commit}"
+        )
+    files = tuple(
+        FileChange(path, status, _sha256(git, store, mode, oid)) for path, status, mode, oid in changes[:MANIFEST_FILES]
+    )
+    hunks = _hunks(git, taken, losses) if taken.commit != taken.head else ()
+    if taken.operation:
+        losses.append(f"a {taken.operation} stands half-done in the worktree: finish or abort it first (git status)")
+    branch = taken.branch.removeprefix("refs/heads/")
+    return WorkFacts(branch, base, taken.head, taken.commit, taken.tree, commits, files, hunks, tuple(losses))
+
+
+def blob_sha256(git: Git, store: Store, oid: Oid) -> str | None:
+    """SHA-256 over a blob's bytes as git stores them, in constant memory; None where it is missing."""
+    size = store.blob_size(oid)
+    if size is None:
+        return None
+    if size <= _READ_WHOLE:
+        data = store.blob(oid)
+        return None if data is None else hashlib.sha256(data).hexdigest()
+    with git.stream("cat-file", "blob", oid) as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def _sha256(git: Git, store: Store, mode: int, oid: Oid) -> str | None:
+    return None if mode in (0, GITLINK_MODE) else blob_sha256(git, store, oid)
+
+
+def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
+    form = "%H%x00%s%x00%(trailers:only,unfold)%x00%x00"
+    out = git.run(
+        "log", f"--max-count={_COMMITS + 1}", "--no-show-signature", f"--format=tformat:{form}", f"{base}..{head}"
+    )
+    found = []
+    for part in out.decode("utf-8", "replace").split("\0\0\n"):
+        words = part.split("\0")
+        if len(words) == 3:
+            found.append(WorkCommit(words[0], words[1], _trailers(words[2])))
+    if len(found) > _COMMITS:
+        losses.append(f"only the newest {_COMMITS} commits are listed: git log {base}..{head}")
+    return tuple(reversed(found[:_COMMITS]))
+
+
+def _trailers(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = (line.partition(":") for line in text.split("\n") if ":" in line)
+    return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+
+
+def _raw(git: Git, old: Oid, new: Oid) -> list[tuple[bytes, FileStatus, int, Oid]]:
+    words = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new).split(b"\0")
+    found = []
+    for meta, path in zip(words[0::2], words[1::2], strict=False):
+        _, mode, _, oid, status = meta.decode().removeprefix(":").split(" ")
+        found.append((path, _STATUS.get(status[:1], FileStatus.MODIFIED), int(mode, 8), Oid(oid)))
+    return found
+
+
+def _hunks(git: Git, taken: Snapshot, losses: list[str]) -> tuple[Hunk, ...]:
+    changed = _raw(git, taken.head, taken.commit)
+    if len(changed) > HUNK_FILES:
+        losses.append(
+            f"{len(changed) - HUNK_FILES} more files were in work at the pause: git diff {taken.head} {taken.commit}"
+        )
+    paths = [path for path, *_ in changed[:HUNK_FILES]]
+    options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix")
+    with git.stream(
+        "--literal-pathspecs", "diff-tree", *options, taken.head, taken.commit, "--", *map(os.fsdecode, paths)
+    ) as source:
+        patch = source.read(_PATCH_BYTES)
+    # Lines of a patch start with a blank, +, - or \, so only a new file's header can start like this.
+    parts = (b"\n" + patch).split(b"\ndiff --git ")[1:]
+    return tuple(_hunk(path, part, len(patch) == _PATCH_BYTES) for path, part in zip(paths, parts, strict=False))
+
+
+def _hunk(path: bytes, part: bytes, cut: bool) -> Hunk:
+    lines = part.decode("utf-8", "replace").split("\n")
+    start = next((i for i, line in enumerate(lines) if line.startswith(("@@", "Binary files"))), 1)
+    kept = lines[start : start + HUNK_LINES]
+    text = "\n".join(kept)[:HUNK_BYTES]
+    return Hunk(path, text, truncated=cut or start + HUNK_LINES < len(lines) or len("\n".join(kept)) > HUNK_BYTES)

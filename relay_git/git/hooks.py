@@ -1,0 +1,138 @@
+"""How the post-commit hook reaches the git of a supervised agent.
+
+Promise: no hook of the user's is replaced and no configuration is written. On git 2.54 and newer the hook is
+named in the environment of the agent alone. On older git a marked block is put into the hook that git really runs, if
+that file is ours to touch: never inside a work tree, never in a file that is no shell script. Otherwise there is no
+hook and the supervisor watches HEAD instead, which it does in any case.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from relay_git.git.repo import Repo
+from relay_git.git.run import disk_error, version
+
+CONFIGURED_HOOKS = (2, 54)
+_BEGIN, _END = "# >>> git relay >>>", "# <<< git relay <<<"
+_BLOCK = re.compile(rf"^{_BEGIN}.*?^{_END}\n".encode(), re.M | re.S)
+_SHELL = re.compile(rb"#!\s*(/usr)?/bin/(env\s+)?(ba|da|k|z|a)?sh\b")
+_ALONE = b"#!/bin/sh\n"  # what is left of a hook file that held nothing but our block
+
+
+class Route(StrEnum):
+    """By which way a commit of the agent is noticed."""
+
+    CONFIGURED = "configured hook"
+    BLOCK = "marked block"
+    WATCH = "watching HEAD"
+
+
+@dataclass(frozen=True, slots=True)
+class HookPlan:
+    """The route, its file where there is one, and the reason where a hook is not possible."""
+
+    route: Route
+    file: Path | None = None
+    reason: str = ""
+
+
+def script() -> Path:
+    """The hook that ships with git relay."""
+    inside = Path(__file__).parent.parent / "hooks" / "post-commit"
+    return inside if inside.exists() else Path(__file__).parents[2] / "hooks" / "post-commit"
+
+
+def plan(repo: Repo, place: Path) -> HookPlan:
+    """By which way the hook can reach a git that runs in the worktree at `place`; changes nothing."""
+    if version() >= CONFIGURED_HOOKS:
+        return HookPlan(Route.CONFIGURED, script())
+    folder = Path(_user_git(repo, place))
+    file = folder / "post-commit"
+    if _inside_a_work_tree(repo, folder):
+        return HookPlan(Route.WATCH, None, f"core.hooksPath leads into the work tree ({folder})")
+    try:
+        text = file.read_bytes() if file.exists() else _ALONE
+    except OSError as error:
+        return HookPlan(Route.WATCH, None, f"{file} cannot be read ({error.strerror})")
+    if not _SHELL.match(text):
+        return HookPlan(Route.WATCH, None, f"{file} is not a shell script")
+    return HookPlan(Route.BLOCK, file)
+
+
+def install(chosen: HookPlan) -> None:
+    """Put the block into the hook's file where the plan says so; a second call changes nothing."""
+    if chosen.route is not Route.BLOCK or chosen.file is None:
+        return
+    file = chosen.file
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = file.read_bytes() if file.exists() else _ALONE
+        head, _, rest = _BLOCK.sub(b"", text).partition(b"\n")
+        wanted = head + b"\n" + _block() + rest
+        mode = file.stat().st_mode | 0o111 if file.exists() else 0o755
+        if wanted != text or not os.access(file, os.X_OK):
+            _replace(file, wanted, mode)
+    except OSError as error:
+        raise disk_error(error, "the post-commit hook could not be written") from error
+
+
+def uninstall(repo: Repo) -> tuple[Path, ...]:
+    """Take our block out of every hook file that it can be in; a file that held nothing else goes. Says which."""
+    changed = []
+    for folder in {repo.common_dir / "hooks", Path(_user_git(repo, repo.work_tree or repo.common_dir))}:
+        file = folder / "post-commit"
+        text = file.read_bytes() if file.is_file() else b""
+        left = _BLOCK.sub(b"", text)
+        if left == text:
+            continue
+        if left == _ALONE:
+            file.unlink()
+        else:
+            _replace(file, left, file.stat().st_mode)
+        changed.append(file)
+    return tuple(changed)
+
+
+def environment(chosen: HookPlan) -> dict[str, str]:
+    """What to add to the agent's environment so that its git runs the hook; empty for the other routes."""
+    if chosen.route is not Route.CONFIGURED or chosen.file is None:
+        return {}
+    pairs = {"hook.git-relay.event": "post-commit", "hook.git-relay.command": shlex.join(["sh", str(chosen.file)])}
+    env = {"GIT_CONFIG_COUNT": str(len(pairs))}
+    for i, (key, value) in enumerate(pairs.items()):
+        env |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
+    return env
+
+
+def _block() -> bytes:
+    path = shlex.quote(str(script()))
+    # The test comes first: outside a session's worktree the block costs one look at the disk.
+    lines = (_BEGIN, f'[ ! -f "$GIT_DIR/relay/session" ] || [ ! -f {path} ] || sh {path} || :', _END)
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _user_git(repo: Repo, place: Path) -> str:
+    from relay_git.git.run import Git  # the user's own configuration decides here, so not a safe git
+
+    return Git(place, safe=False).text("rev-parse", "--path-format=absolute", "--git-path", "hooks")
+
+
+def _inside_a_work_tree(repo: Repo, folder: Path) -> bool:
+    if folder.resolve().is_relative_to(repo.common_dir.resolve()):
+        return False
+    roots = [p for p in (repo.home, repo.work_tree) if p is not None]
+    return any(folder.resolve().is_relative_to(root.resolve()) for root in roots)
+
+
+def _replace(file: Path, data: bytes, mode: int) -> None:
+    target = file.resolve()  # a hook may be a link into a shared folder: the link stays
+    part = target.with_name(f".{target.name}.git-relay")
+    part.write_bytes(data)
+    part.chmod(mode & 0o7777)
+    part.replace(target)

@@ -1,0 +1,170 @@
+"""The store on libgit2 (pygit2) for objects and reads, and on `git update-ref` for moves.
+
+Promise: see `store`. libgit2 has no compare-and-swap for several refs that also waits for a foreign lock, and git's
+own reflog and lock rules are what the user's other tools expect; so refs move with git itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pygit2
+
+from relay_git.errors import LedgerConflict, RepoError, printable
+from relay_git.git.run import Git, failure
+from relay_git.git.store import ZERO, Commit, Oid, RefUpdate, TreeEntry
+
+AUTHOR = ("git relay", "git-relay@localhost")
+_TRIES = 40
+
+
+def open_store(common_dir: Path) -> Libgit2Store:
+    """The store of this repository; raises RepoError with the reason where libgit2 cannot work on it."""
+    pygit2.settings.enable_fsync_gitdir(True)
+    pygit2.settings.set_extensions(["partialclone"])  # added to those that libgit2 knows by itself
+    try:
+        repo = pygit2.Repository(str(common_dir), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+    except pygit2.GitError as error:
+        raise _refusal(common_dir, str(error)) from error
+    return Libgit2Store(repo, Git(common_dir, git_dir=common_dir))
+
+
+class Libgit2Store:
+    """Objects and refs of one repository through libgit2."""
+
+    def __init__(self, repo: pygit2.Repository, git: Git) -> None:
+        self._repo = repo
+        self._git = git
+
+    def exists(self, oid: Oid) -> bool:
+        return _is_oid(oid) and pygit2.Oid(hex=oid) in self._repo.odb
+
+    def blob(self, oid: Oid) -> bytes | None:
+        found = self._get(oid)
+        return found.data if isinstance(found, pygit2.Blob) else None
+
+    def blob_size(self, oid: Oid) -> int | None:
+        if not self.exists(oid):
+            return None
+        kind, size = self._repo.odb.read_header(pygit2.Oid(hex=oid))
+        return int(size) if kind == pygit2.enums.ObjectType.BLOB else None
+
+    def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
+        found = self._get(oid)
+        return tuple(_entry(e) for e in found) if isinstance(found, pygit2.Tree) else None
+
+    def find(self, tree: Oid, path: bytes) -> TreeEntry | None:
+        *folders, last = path.split(b"/")
+        here = self._get(tree)
+        for name in folders:
+            here = next((e for e in here if e.raw_name == name), None) if isinstance(here, pygit2.Tree) else None
+        if not isinstance(here, pygit2.Tree):
+            return None
+        return next((_entry(e) for e in here if e.raw_name == last), None)
+
+    def commit(self, oid: Oid) -> Commit | None:
+        found = self._get(oid)
+        if not isinstance(found, pygit2.Commit):
+            return None
+        message = found.raw_message.decode("utf-8", "replace")
+        parents = tuple(Oid(str(p)) for p in found.parent_ids)
+        return Commit(oid, Oid(str(found.tree_id)), parents, message, found.commit_time)
+
+    def write_blob(self, data: bytes) -> Oid:
+        return self._write("a blob", lambda: self._repo.create_blob(data))
+
+    def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
+        def build() -> pygit2.Oid:
+            builder = self._repo.TreeBuilder()
+            for e in entries:
+                builder.insert(e.name.decode(), pygit2.Oid(hex=e.oid), pygit2.enums.FileMode(e.mode))
+            return builder.write()
+
+        return self._write("a tree", build)
+
+    def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
+        who = pygit2.Signature(*AUTHOR, when, 0)
+        ids: list[pygit2.Oid | str] = [pygit2.Oid(hex=p) for p in parents]
+        text = message.rstrip("\n") + "\n"
+        return self._write(
+            "a commit", lambda: self._repo.create_commit(None, who, who, text, pygit2.Oid(hex=tree), ids)
+        )
+
+    def ref(self, name: str) -> Oid | None:
+        try:
+            return Oid(str(self._repo.references[name].resolve().target))
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+
+    def refs(self, prefix: str) -> Iterator[tuple[str, Oid]]:
+        names = sorted(n for n in self._repo.references if n.startswith(prefix))
+        found = ((n, self.ref(n)) for n in names)
+        return ((n, oid) for n, oid in found if oid is not None)
+
+    def resolve(self, rev: str) -> Oid | None:
+        done = self._git.result("rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}")
+        text = done.stdout.decode("ascii", "replace").strip()
+        return Oid(text) if done.returncode == 0 and _is_oid(text) else None
+
+    def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
+        wanted = tuple(updates)
+        lines = b"".join(f"update {u.name}\0{u.new}\0{u.old}\0".encode() for u in wanted)
+        for attempt in range(_TRIES):
+            done = self._git.result("update-ref", "-m", reason, "--stdin", "-z", input=lines)
+            if done.returncode == 0:
+                return
+            if all(self._now(u.name) == u.new for u in wanted):
+                return  # ours did land, and git failed on something after it
+            moved = [u.name for u in wanted if self._now(u.name) != u.old]
+            if moved:
+                raise LedgerConflict(f"another process moved {moved[0]}", hint="git relay status")
+            # Beside gc or pack-refs a ref's lock is held for a moment by a live process: wait, never remove it.
+            if b"Unable to create" not in done.stderr and b"unable to lock" not in done.stderr.lower():
+                break
+            time.sleep(min(0.02 * (attempt + 1), 0.25))
+        raise failure("update-ref", done.returncode, done.stderr)
+
+    def _now(self, name: str) -> Oid:
+        return self.ref(name) or ZERO
+
+    def _get(self, oid: Oid) -> pygit2.Object | None:
+        if not _is_oid(oid):
+            return None
+        try:
+            return self._repo.get(pygit2.Oid(hex=oid))
+        except pygit2.GitError as error:
+            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
+
+    def _write(self, what: str, write: object) -> Oid:
+        try:
+            return Oid(str(write()))  # type: ignore[operator]
+        except (pygit2.GitError, OSError) as error:
+            raise failure(f"write of {what}", 1, f"fatal: {error}".encode()) from error
+
+
+def _entry(e: pygit2.Object) -> TreeEntry:
+    assert e.raw_name is not None and e.filemode is not None  # noqa: S101 - entries of a tree always have both
+    return TreeEntry(e.raw_name, int(e.filemode), Oid(str(e.id)))
+
+
+def _is_oid(text: str) -> bool:
+    return len(text) == 40 and all(c in "0123456789abcdef" for c in text)
+
+
+def _refusal(common_dir: Path, said: str) -> RepoError:
+    git = Git(common_dir, git_dir=common_dir)
+    settings = {
+        k: git.text("config", "--get", k, ok=(0, 1)) for k in ("extensions.objectformat", "extensions.refstorage")
+    }
+    if settings["extensions.objectformat"] == "sha256":
+        why = "it stores objects by SHA-256, which the library used here (libgit2) cannot read yet"
+    elif settings["extensions.refstorage"] == "reftable":
+        why = "it stores refs as a reftable, which the library used here (libgit2) cannot read yet"
+    else:
+        why = f"the library used here (libgit2) says: {printable(said)}"
+    return RepoError(
+        f"git relay cannot work in this repository: {why}",
+        hint="use a clone with SHA-1 objects and the files ref format",
+    )

@@ -1,0 +1,162 @@
+"""Which repository the user means, and where everything of git relay's lies in it.
+
+Promise: discovery changes nothing. Paths are absolute; the layout below is the one place that knows where files go.
+
+    <common git dir>/relay/key            the signing key, 0600
+    <common git dir>/relay/locks/         one lock file a session, one for worktrees
+    <common git dir>/relay/logs/<id>/     bounded output of each leg
+    <common git dir>/relay/spool/<id>/    requests to the supervisor, files of a leg, temporary indexes
+    <main work tree>/.relay/sessions/<id> the session's worktree
+    <its git dir>/relay/                  marker, safe points, pause flag: what the hook reads
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from relay_git.errors import RepoError, printable
+from relay_git.git.run import MINIMUM, Git, disk_error, version
+from relay_git.session import SessionId
+
+SESSIONS = ".relay/sessions"
+BRANCHES = "refs/heads/relay/"
+JOURNALS = "refs/relay/sessions/"
+NOTES = "refs/notes/relay/"
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """One repository; `work_tree` is where the user stands (None in a bare one), `home` the main work tree."""
+
+    common_dir: Path
+    git_dir: Path
+    work_tree: Path | None
+    home: Path | None
+
+    @property
+    def relay_dir(self) -> Path:
+        """Our private folder in the common git dir."""
+        return self.common_dir / "relay"
+
+    @property
+    def key_file(self) -> Path:
+        return self.relay_dir / "key"
+
+    @property
+    def exclude_file(self) -> Path:
+        return self.common_dir / "info" / "exclude"
+
+    def lock_file(self, name: str) -> Path:
+        return self.relay_dir / "locks" / f"{name}.lock"
+
+    def log_dir(self, session: SessionId) -> Path:
+        return self.relay_dir / "logs" / session
+
+    def spool_dir(self, session: SessionId) -> Path:
+        return self.relay_dir / "spool" / session
+
+    def session_dir(self, session: SessionId) -> Path:
+        if self.home is None:
+            raise RepoError(
+                "this repository is bare: a session needs a work tree to stand in",
+                hint="run it in a clone or a linked worktree",
+            )
+        return self.home / SESSIONS / session
+
+    def worktree_git_dir(self, session: SessionId) -> Path:
+        """The git dir of the session's worktree, under the name that `worktree add` gives it."""
+        return self.common_dir / "worktrees" / session
+
+    def git(self) -> Git:
+        """A git at the user's own place."""
+        return Git(self.work_tree or self.common_dir)
+
+    def session_git(self, session: SessionId) -> Git:
+        """A git in the session's worktree that believes none of the links an agent could have changed there."""
+        place = self.session_dir(session)
+        return Git(place, git_dir=self.worktree_git_dir(session), common_dir=self.common_dir, work_tree=place)
+
+
+def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
+    """The repository around `cwd`, or the one that GIT_DIR names as for git itself; raises RepoError where there is none."""
+    if version() < MINIMUM:
+        has = ".".join(map(str, version()))
+        raise RepoError(f"git relay needs git {MINIMUM[0]}.{MINIMUM[1]} or newer, this is {has}", hint="git --version")
+    named = {k: env[k] for k in ("GIT_DIR", "GIT_WORK_TREE") if k in env}
+    git = Git(cwd, extra=named)
+    done = git.result(
+        "rev-parse",
+        "--path-format=absolute",
+        "--is-bare-repository",
+        "--is-inside-work-tree",
+        "--git-dir",
+        "--git-common-dir",
+    )
+    if done.returncode != 0:
+        raise _no_repository(cwd, done.stderr)
+    words = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
+    if len(words) != 4:
+        raise RepoError(
+            "the repository's path holds a line break, which git relay cannot follow", hint="move it to another folder"
+        )
+    bare, inside, git_dir, common_dir = words[0] == "true", words[1] == "true", Path(words[2]), Path(words[3])
+    work_tree = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel")) if inside else None
+    return Repo(common_dir, git_dir, work_tree, None if bare else _home(git, git_dir, common_dir, work_tree))
+
+
+def _home(git: Git, git_dir: Path, common_dir: Path, work_tree: Path | None) -> Path | None:
+    if git_dir == common_dir and work_tree is not None:
+        return work_tree
+    listed = git.run("worktree", "list", "--porcelain", "-z").split(b"\0\0", 1)[0].split(b"\0")
+    if b"bare" in listed:
+        return None
+    main = Path(os.fsdecode(listed[0].removeprefix(b"worktree ")))
+    return main if main.is_dir() else None
+
+
+def _no_repository(cwd: Path, stderr: bytes) -> RepoError:
+    said = stderr.decode("utf-8", "replace")
+    if "dubious ownership" in said:
+        return RepoError(
+            f"git does not trust {printable(str(cwd))}: it belongs to another user",
+            hint=f"git config --global --add safe.directory {printable(str(cwd))}",
+        )
+    if "unknown repository extension" in said or "repository format version" in said:
+        return RepoError(
+            f"this git is too old for the repository: {printable(said.strip())[:200]}", hint="git --version"
+        )
+    return RepoError(
+        f"{printable(str(cwd))} is not in a git repository",
+        hint="cd to your project, or: git init && git add -A && git commit",
+    )
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder 0700 with its parents below the git dir; raises RepoError on a full or read-only disk."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise disk_error(error, "a private folder could not be made") from error
+
+
+def write_private(file: Path, data: bytes) -> None:
+    """Write a 0600 file in one step: readers see the old bytes or the new ones, never half of them."""
+    make_private(file.parent)
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        part.unlink(missing_ok=True)
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        with os.fdopen(fd, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise disk_error(error, f"{file.name} could not be written") from error

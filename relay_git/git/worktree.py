@@ -1,0 +1,191 @@
+"""The session's worktree and branch: made, checked and taken away.
+
+Promise: the main work tree, its index and every other branch stay as they are. Worktrees are added one at a time and
+without an upstream, because parallel additions fight for git's config lock. What an agent could have bent in the
+worktree's links is put back before any git of ours runs there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from pathlib import Path
+
+from filelock import FileLock
+
+from relay_git.errors import RepoError
+from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, write_private
+from relay_git.git.run import disk_error
+from relay_git.git.store import Oid
+from relay_git.session import SessionId
+
+EXCLUDE_LINE = "/.relay/"
+_OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+
+
+def branch_of(session: SessionId) -> str:
+    """The full ref name of the session's branch."""
+    return BRANCHES + session
+
+
+def exclude(repo: Repo) -> None:
+    """Make git blind to `.relay/` in this repository, so that nobody's `git add -A` stages a session as a gitlink."""
+    file = repo.exclude_file
+    try:
+        text = file.read_bytes() if file.exists() else b""
+        if EXCLUDE_LINE.encode() not in text.splitlines():
+            gap = b"" if not text or text.endswith(b"\n") else b"\n"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("ab") as out:
+                out.write(gap + EXCLUDE_LINE.encode() + b"\n")
+    except OSError as error:
+        raise disk_error(error, "the repository's exclude file could not be written") from error
+
+
+def unexclude(repo: Repo) -> bool:
+    """Take our line out of the exclude file again; say whether it was there."""
+    file = repo.exclude_file
+    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    kept = [line for line in lines if line.strip() != EXCLUDE_LINE.encode()]
+    if len(kept) == len(lines):
+        return False
+    file.write_bytes(b"".join(kept))
+    return True
+
+
+def add(repo: Repo, session: SessionId, base: Oid) -> Path:
+    """Check `base` out at the session's place on its own new branch; adding what is already there changes nothing.
+
+    The marker is written last: a worktree without it was never handed to an agent and is made afresh.
+    """
+    place, marker = repo.session_dir(session), repo.worktree_git_dir(session) / "relay" / "session"
+    _refuse_links(repo)
+    make_private(repo.lock_file("worktrees").parent)
+    with FileLock(repo.lock_file("worktrees"), timeout=120):
+        if marker.exists() and (place / ".git").exists():
+            return place
+        _clear_half_made(repo, session)
+        _try_add(repo, session, place, base)
+        for file in _links(repo, session):
+            if file.exists():
+                write_private(_kept_link(repo, session, file), file.read_bytes())
+        write_private(marker, session.encode() + b"\n")
+    return place
+
+
+def _try_add(repo: Repo, session: SessionId, place: Path, base: Oid) -> None:
+    branch = branch_of(session).removeprefix("refs/heads/")
+    have = repo.git().result("rev-parse", "--verify", "--quiet", branch_of(session)).returncode == 0
+    what = [str(place), branch] if have else ["--no-track", "-b", branch, str(place), base]
+    for attempt in range(6):
+        # Beside gc, pack-refs and worktree prune stock git fails for a moment: one try is not enough.
+        try:
+            repo.git().run("worktree", "add", "--quiet", *what)
+            break
+        except RepoError as error:
+            _clear_half_made(repo, session)
+            if attempt == 5 or not any(word in str(error) for word in ("lock", "Unable to create")):
+                raise
+            time.sleep(0.2 * (attempt + 1))
+    if not (repo.worktree_git_dir(session) / "HEAD").exists():
+        raise RepoError(f"another worktree of this repository is already named {session}", hint="git worktree list")
+
+
+def remove(repo: Repo, session: SessionId) -> None:
+    """Take the session's worktree away, whatever it holds; the caller has made sure that it may go."""
+    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
+    with FileLock(repo.lock_file("worktrees"), timeout=120):
+        try:
+            if place.exists():
+                shutil.rmtree(place)
+            if git_dir.exists():
+                shutil.rmtree(git_dir)
+        except OSError as error:
+            raise disk_error(error, "the session's worktree could not be removed") from error
+        for folder in (place.parent, place.parent.parent):
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # only when the last session is gone
+
+
+def operation(repo: Repo, session: SessionId) -> str:
+    """The git operation that stands half-done in the session's worktree (merge, rebase, …), or an empty text."""
+    git_dir = repo.worktree_git_dir(session)
+    return next((word for name, word in _OPERATIONS.items() if (git_dir / name).exists()), "")
+
+
+def ignored_files(repo: Repo, session: SessionId) -> tuple[str, ...]:
+    """What lies in the worktree that git ignores, folders as one name: no ref holds it."""
+    out = repo.session_git(session).run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return tuple(os.fsdecode(name) for name in out.split(b"\0") if name)
+
+
+def mend_links(repo: Repo, session: SessionId) -> tuple[str, ...]:
+    """Put back the worktree's own links and config if the agent changed them; say in words what was changed.
+
+    They lie where a sandboxed agent must be able to write (its git dir), and a git that believed them could be
+    led to foreign configuration, which may name programs to run.
+    """
+    mended = []
+    for file in _links(repo, session):
+        kept = _kept_link(repo, session, file)
+        want = kept.read_bytes() if kept.exists() else None
+        has = _read_small(file)
+        if has == want:
+            continue
+        mended.append(f"the worktree's {file.name} had been changed and was put back")
+        try:
+            if file.is_symlink() or file.exists():
+                shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
+            if want is not None:
+                file.write_bytes(want)
+        except OSError as error:
+            raise disk_error(error, f"the worktree's {file.name} could not be put back") from error
+    return tuple(mended)
+
+
+def _links(repo: Repo, session: SessionId) -> tuple[Path, ...]:
+    git_dir = repo.worktree_git_dir(session)
+    return (repo.session_dir(session) / ".git", git_dir / "commondir", git_dir / "gitdir", git_dir / "config.worktree")
+
+
+def _kept_link(repo: Repo, session: SessionId, file: Path) -> Path:
+    return repo.spool_dir(session) / "links" / file.name.lstrip(".")
+
+
+def _read_small(file: Path) -> bytes | None:
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        return b"\0not a file"
+    if not file.exists():
+        return None
+    with file.open("rb") as source:
+        return source.read(1 << 20)
+
+
+def _refuse_links(repo: Repo) -> None:
+    assert repo.home is not None  # noqa: S101 - session_dir has refused a bare repository before
+    here = repo.home
+    for part in SESSIONS.split("/"):
+        here = here / part
+        if here.is_symlink() or (here.exists() and not here.is_dir()):
+            raise RepoError(
+                f"{here} is in the way: git relay keeps its worktrees in that folder", hint=f"mv {here} {here}.old"
+            )
+
+
+def _clear_half_made(repo: Repo, session: SessionId) -> None:
+    """Take away what an interrupted `worktree add` of this very session left: it was never handed to an agent."""
+    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
+    ours = _read_small(place / ".git") == f"gitdir: {git_dir}\n".encode()
+    if place.exists() and not ours and any(place.iterdir()):
+        raise RepoError(f"{place} is in the way and is not a worktree of git relay", hint=f"mv {place} {place}.old")
+    shutil.rmtree(git_dir, ignore_errors=True)
+    shutil.rmtree(place, ignore_errors=True)

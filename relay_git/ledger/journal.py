@@ -1,0 +1,262 @@
+"""The journal: a chain of commits on `refs/relay/sessions/<id>`, one a transition.
+
+Promise: an entry is on disk (objects and ref fsynced) before the step that it announces begins, and is added only on
+top of the entry that the writer saw. The tree of an entry holds `state.json` and, once one was built, `contract.json`
+and `contract.md`; the entry that brings a contract has the snapshot as its second parent. See docs/format.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from relay_git.contract.canonical import Malformed, canonical, strict_parse
+from relay_git.contract.lifecycle import Event, State
+from relay_git.contract.sign import Sealed
+from relay_git.errors import FormatTooNew, LedgerConflict, RepoError, UserError, printable
+from relay_git.git.repo import JOURNALS, Repo, make_private
+from relay_git.git.store import BLOB_MODE, ZERO, Commit, Oid, RefUpdate, Store, TreeEntry
+from relay_git.session import SessionId
+
+FORMAT, VERSION = "git-relay-state", 1
+_CONTRACT_FILES = (b"contract.json", b"contract.md")
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A candidate that was not taken, and why."""
+
+    agent: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one transition recorded.
+
+    `at` is RFC 3339 UTC. `pid` and `pid_started` (milliseconds since 1970) name the leg's process, `supervisor` the pid
+    of the writer; 0 means none. `candidates` are the agents still to be tried, in the user's order, `passed_over` those
+    that were tried for this contract. `reason` is why the leg paused or ended, in words.
+    """
+
+    session_id: SessionId
+    state: State
+    event: Event
+    at: str
+    leg: int
+    agent: str
+    title: str
+    base_commit: str
+    branch: str
+    account: str = ""
+    native_id: str = ""
+    pid: int = 0
+    pid_started: int = 0
+    supervisor: int = 0
+    reason: str = ""
+    safe_point: str = ""
+    contract_id: str = ""
+    snapshot: str = ""
+    next_agent: str = ""
+    candidates: tuple[str, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    permission: str = ""
+
+    def to_json(self) -> bytes:
+        """The canonical bytes of `state.json`."""
+        body: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name == "passed_over":
+                value = [{"agent": p.agent, "reason": p.reason} for p in value]
+            body[_camel(f.name)] = list(value) if isinstance(value, tuple) else value
+        return canonical(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An entry as it stands in git: its commit, and the blobs of the contract that was current then."""
+
+    oid: Oid
+    commit: Commit
+    entry: Entry
+    contract: Oid | None
+    brief: Oid | None
+
+    @property
+    def snapshot(self) -> Oid | None:
+        """The second parent: the snapshot of the contract that this entry brought."""
+        return self.commit.parents[1] if len(self.commit.parents) > 1 else None
+
+
+def ref_of(session: SessionId) -> str:
+    """The full name of the session's journal ref."""
+    return JOURNALS + session
+
+
+def sessions(store: Store) -> list[SessionId]:
+    """The ids of all sessions, by name."""
+    return [SessionId(name.removeprefix(JOURNALS)) for name, _ in store.refs(JOURNALS)]
+
+
+def find(store: Store, word: str | None) -> SessionId:
+    """The one session that the user's word names: its id or a unique part of it; without a word, the only one."""
+    known = sessions(store)
+    hits = [s for s in known if word is None or word == s] or [s for s in known if word and word in s]
+    if len(hits) == 1:
+        return hits[0]
+    if not known:
+        raise UserError("there is no session in this repository", hint='git relay start "your task"')
+    if not hits:
+        raise UserError(f"no session is named {printable(word or '')}", hint="git relay status")
+    open_ones = [s for s in hits if word is None and not _is_dropped(store, s)]
+    if len(open_ones) == 1:
+        return open_ones[0]
+    names = ", ".join(hits[:5]) + (", …" if len(hits) > 5 else "")
+    raise UserError(f"that can mean {len(hits)} sessions ({names})", hint=f"name one, for example {hits[0]}")
+
+
+def tip(store: Store, session: SessionId) -> Recorded:
+    """The newest entry; raises RepoError where the journal is missing or damaged."""
+    oid = store.ref(ref_of(session))
+    if oid is None:
+        raise RepoError(f"the session {session} has no journal", hint="git relay status")
+    return read(store, oid)
+
+
+def chain(store: Store, session: SessionId) -> Iterator[Recorded]:
+    """The entries from the newest to the first."""
+    oid = store.ref(ref_of(session))
+    while oid is not None:
+        recorded = read(store, oid)
+        yield recorded
+        oid = recorded.commit.parents[0] if recorded.commit.parents else None
+
+
+def read(store: Store, oid: Oid) -> Recorded:
+    """The entry that a commit holds; raises RepoError where it is none."""
+    commit = store.commit(oid)
+    names = {e.name: e.oid for e in store.tree(commit.tree) or ()} if commit is not None else {}
+    data = store.blob(names[b"state.json"]) if b"state.json" in names else None
+    if commit is None or data is None:
+        raise RepoError(f"the journal entry {oid} is damaged: it holds no state", hint="git fsck")
+    return Recorded(oid, commit, parse(data), names.get(b"contract.json"), names.get(b"contract.md"))
+
+
+def parse(data: bytes) -> Entry:
+    """The entry in the bytes of a `state.json`; unknown members are passed over, wrong ones refused."""
+    try:
+        body = strict_parse(data)
+    except Malformed as error:
+        raise RepoError(f"a journal entry is damaged: {error.reason}", hint="git fsck") from error
+    if body.get("format") != FORMAT or not isinstance(body.get("version"), int):
+        raise RepoError("a journal entry is damaged: it is not in git relay's format", hint="git fsck")
+    if body["version"] > VERSION:
+        raise FormatTooNew("the session was written by a newer git relay", hint="pip install --upgrade git-relay")
+    try:
+        values = {f.name: _field(f.name, body[_camel(f.name)]) for f in fields(Entry) if _camel(f.name) in body}
+        return Entry(**values)
+    except (TypeError, ValueError, KeyError) as error:
+        raise RepoError("a journal entry is damaged: a member is missing or wrong", hint="git fsck") from error
+
+
+@contextmanager
+def writer(repo: Repo, session: SessionId) -> Iterator[None]:
+    """Be the session's only writer inside the block; raises LedgerConflict at once where another process is."""
+    file = repo.lock_file(session)
+    make_private(file.parent)
+    lock = FileLock(file, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise LedgerConflict(
+            f"another git relay is running the session {session}", hint=f"git relay status {session}"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_running(repo: Repo, session: SessionId) -> bool:
+    """Whether a supervisor holds the session now."""
+    if not repo.lock_file(session).exists():
+        return False
+    try:
+        with writer(repo, session):
+            return False
+    except LedgerConflict:
+        return True
+
+
+def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed | None = None) -> Recorded:
+    """Add an entry on top of `before` (None: the first); raises LedgerConflict where the ref has moved since."""
+    blobs = {b"state.json": store.write_blob(entry.to_json())}
+    if sealed is not None:
+        blobs |= {
+            b"contract.json": store.write_blob(sealed.stored),
+            b"contract.md": store.write_blob(sealed.brief.encode()),
+        }
+    elif before is not None and before.contract is not None and before.brief is not None:
+        blobs |= dict(zip(_CONTRACT_FILES, (before.contract, before.brief), strict=True))
+    tree = store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in blobs.items())
+    parents = [before.oid] if before is not None else []
+    if sealed is not None:
+        parents.append(Oid(entry.snapshot))
+    when = int(datetime.fromisoformat(entry.at).timestamp())
+    oid = store.write_commit(tree, parents, message(entry), when)
+    store.move(
+        [RefUpdate(ref_of(entry.session_id), oid, before.oid if before is not None else ZERO)], f"relay: {entry.event}"
+    )
+    return read(store, oid)
+
+
+def message(entry: Entry) -> str:
+    """The entry in words, for `git log`."""
+    first = f"{entry.session_id}: leg {entry.leg} ({entry.agent}) {entry.event.replace('-', ' ')}"
+    lines = [f"Task: {entry.title}"]
+    if entry.reason:
+        lines.append(f"Reason: {entry.reason}")
+    lines += [f"Passed over: {p.agent}: {p.reason}" for p in entry.passed_over]
+    if entry.next_agent:
+        lines.append(f"Next: {entry.next_agent}")
+    trailers = [f"State: {entry.state}"]
+    if entry.contract_id:
+        trailers.append(f"Contract: {entry.contract_id}")
+    return "\n".join([first, "", *map(printable, lines), "", *trailers])
+
+
+def _is_dropped(store: Store, session: SessionId) -> bool:
+    return tip(store, session).entry.event is Event.DROPPED
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def _field(name: str, value: Any) -> Any:
+    match name:
+        case "state":
+            return State(value)
+        case "event":
+            return Event(value)
+        case "leg" | "pid" | "pid_started" | "supervisor":
+            return _typed(value, int)
+        case "candidates":
+            return tuple(_typed(v, str) for v in _typed(value, list))
+        case "passed_over":
+            return tuple(PassedOver(_typed(v["agent"], str), _typed(v["reason"], str)) for v in _typed(value, list))
+        case _:
+            return _typed(value, str)
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"not a {kind.__name__}")
+    return value
