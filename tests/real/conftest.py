@@ -1,0 +1,134 @@
+"""Fixtures for tests with real agent CLIs; README.md beside this file shows how they are used."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real.loopback import Loopback, Model
+from tests.seal.repo import Repo
+
+FAKE = "sk-test-not-a-key"
+# What the CLIs and their sandboxes need beside git and a shell lies in the system's own folders.
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+OUTSIDE_PATH = os.environ.get("PATH", "")  # read before the seal
+
+
+def agent_program(name: str) -> Path | None:
+    """The real CLI: in $RELAY_TEST_AGENTS/bin, else on the PATH that pytest was started with."""
+    prefix = os.environ.get("RELAY_TEST_AGENTS")
+    found = shutil.which(name, path=f"{prefix}/bin" if prefix else OUTSIDE_PATH)
+    return Path(found) if found else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("agents")
+    missing = [name for name in (marker.args if marker else ()) if agent_program(name) is None]
+    if not missing:
+        return
+    where = os.environ.get("RELAY_TEST_AGENTS", "PATH")
+    reason = (
+        f"no {' and no '.join(missing)} in {where}: bash tests/real/install.sh PREFIX, then RELAY_TEST_AGENTS=PREFIX"
+    )
+    if os.environ.get("RELAY_TEST_REQUIRE_AGENTS") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A folder outside /tmp: Codex's sandbox closes /tmp and looks for its helper outside of it."""
+    base = Path("/var/tmp") if os.access("/var/tmp", os.W_OK) else Path(tempfile.gettempdir())
+    folder = Path(tempfile.mkdtemp(prefix="git-relay-test-", dir=base))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def lo(scratch: Path) -> Iterator[Loopback]:
+    """A network namespace with only loopback, where the machine allows one; all in it ends with the test."""
+    place = Loopback(scratch)
+    place.open()
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def model(lo: Loopback) -> Callable[[dict[str, Any]], Model]:
+    """`model(script)`: start a scripted model in the namespace."""
+    return lo.model
+
+
+@pytest.fixture
+def agent_home(scratch: Path, home: Path) -> Path:
+    """The agents' HOME: the test's own, outside /tmp, with the sealed .gitconfig."""
+    folder = scratch / "home"
+    folder.mkdir(mode=0o700)
+    shutil.copy(home / ".gitconfig", folder)
+    return folder
+
+
+@pytest.fixture
+def agent_repo(scratch: Path) -> Repo:
+    """A repository outside /tmp, on branch `main` with one commit."""
+    folder = scratch / "repo"
+    folder.mkdir()
+    made = Repo(folder)
+    made.git("init", "-q", "--template=")
+    made.commit("initial commit", {"README.md": "# demo\n", "src/greet.py": 'def greet(name):\n    return "hi"\n'})
+    return made
+
+
+@pytest.fixture
+def base_env(agent_home: Path) -> dict[str, str]:
+    """What every command in the namespace gets: the sealed variables, the agents' home, `git-relay` and the system."""
+    programs = [path.parent for name in ("claude", "codex") if (path := agent_program(name))]
+    node = shutil.which("node", path=OUTSIDE_PATH)
+    path = [*map(str, programs), os.environ["PATH"], *([str(Path(node).parent)] if node else []), SYSTEM_PATH]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "PYTEST_", "GIT_CONFIG_GLOBAL"))}
+    return {**kept, "HOME": str(agent_home), "PATH": ":".join(dict.fromkeys(path)), "SHELL": "/bin/bash"}
+
+
+@pytest.fixture
+def claude_env() -> Callable[..., dict[str, str]]:
+    """`claude_env(model, subscription=True)`: the variables that make Claude Code ask this model, with a fake login."""
+
+    def env(model: Model, *, subscription: bool = True) -> dict[str, str]:
+        return {
+            "ANTHROPIC_BASE_URL": model.url,
+            "CLAUDE_CODE_OAUTH_TOKEN" if subscription else "ANTHROPIC_API_KEY": FAKE,
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",
+        }
+
+    return env
+
+
+@pytest.fixture
+def codex_env(agent_home: Path) -> Callable[..., dict[str, str]]:
+    """`codex_env(model, codex_model=, home=, more=)`: the variables that make Codex ask this model.
+
+    They come with a CODEX_HOME whose config.toml names the model; `more` is added to that file.
+    """
+
+    def env(model: Model, *, codex_model: str = "gpt-5.5", home: Path | None = None, more: str = "") -> dict[str, str]:
+        folder = home or agent_home / ".codex"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / "config.toml").write_text(
+            f'model = "{codex_model}"\nmodel_provider = "scripted"\ncheck_for_update_on_startup = false\n{more}\n'
+            "[analytics]\nenabled = false\n"
+            f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{model.url}/v1"\nenv_key = "FAKE_KEY"\n'
+            'wire_api = "responses"\nrequest_max_retries = 1\nstream_max_retries = 1\n'
+        )
+        return {"CODEX_HOME": str(folder), "FAKE_KEY": FAKE}
+
+    return env
