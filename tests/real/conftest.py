@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     reason = (
         f"no {' and no '.join(missing)} in {where}: bash tests/real/install.sh PREFIX, then RELAY_TEST_AGENTS=PREFIX"
     )
-    if os.environ.get("RELAY_TEST_REQUIRE_AGENTS") == "1":
-        pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where the agents must be there, no test of theirs may skip, whatever its reason."""
+    report = yield
+    if report.skipped and item.get_closest_marker("agents") and os.environ.get("RELAY_TEST_REQUIRE_AGENTS") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but RELAY_TEST_REQUIRE_AGENTS=1: {report.longrepr[2]}"
+    return report
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ A script is JSON:
            "text": "..."                                        assistant text
            "tools": [{"do": "write", "path", "content"}, {"do": "edit", "path", "old", "new"}, {"do": "read", "path"},
                      {"do": "shell", "command"}, {"do": "plan", "items": [{"text", "status"}]},
-                     {"do": "task", "prompt"}, {"name": "Tool", "args": {...}}]           mapped to the tools that the agent offers
+                     {"do": "task", "prompt"}, {"name": "Tool", "args": {...}}]    mapped to the agent's own tools
            "delay": SECONDS   "until": PATH                     wait so long, or until a file is there (60 s at most)
            "preset": "claude-usage-limit" | "codex-usage-limit" | ... (wire.ERRORS)
            "error": STATUS, "body": {...}, "headers": {...}     another HTTP error
