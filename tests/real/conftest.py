@@ -100,11 +100,13 @@ def base_env(agent_home: Path) -> dict[str, str]:
     node = shutil.which("node", path=OUTSIDE_PATH)
     path = [*map(str, programs), os.environ["PATH"], *([str(Path(node).parent)] if node else []), SYSTEM_PATH]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "PYTEST_", "GIT_CONFIG_GLOBAL"))}
-    return {**kept, "HOME": str(agent_home), "PATH": ":".join(dict.fromkeys(path)), "SHELL": "/bin/bash"}
+    own = {"HOME": str(agent_home), "TMPDIR": str(agent_home.parent / "tmp"), "SHELL": "/bin/bash"}
+    Path(own["TMPDIR"]).mkdir()
+    return {**kept, **own, "PATH": ":".join(dict.fromkeys(path))}
 
 
 @pytest.fixture
-def claude_env() -> Callable[..., dict[str, str]]:
+def claude_env(scratch: Path) -> Callable[..., dict[str, str]]:
     """`claude_env(model, subscription=True)`: the variables that make Claude Code ask this model, with a fake login."""
 
     def env(model: Model, *, subscription: bool = True) -> dict[str, str]:
@@ -116,6 +118,7 @@ def claude_env() -> Callable[..., dict[str, str]]:
             "DISABLE_ERROR_REPORTING": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "IS_SANDBOX": "1",
+            "CLAUDE_CODE_TMPDIR": str(scratch / "tmp"),  # else /tmp/claude-UID, which outlives the test
         }
 
     return env
