@@ -133,7 +133,9 @@ class Agent(Protocol):
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""
 
-    def launch(self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]) -> Launch | Unsupported:
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt."""
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:

@@ -1,0 +1,190 @@
+"""Claude Code: how it is started, what it may do, and what its stdout says.
+
+Promise: the prompt goes in by stdin and never by argv; shell commands run in Claude Code's own sandbox, which must
+start or the run ends; neither they nor its own file tools can read git relay's key, spool and logs, or write hooks,
+configuration or another branch.
+
+Last seen: 2.1.332.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from relay_git.agents import jsonl
+from relay_git.agents.agent import (
+    Doing,
+    Ended,
+    Heard,
+    Identified,
+    Launch,
+    Limited,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+)
+from relay_git.agents.claude_limits import event_notice, stdout_notice
+from relay_git.agents.claude_reader import ClaudeReader
+from relay_git.agents.claude_sandbox import sandbox_settings
+from relay_git.agents.draft import cut
+from relay_git.agents.homes import credential_notes, home, is_set, missing_programs
+from relay_git.agents.jsonl import Record
+
+SETTINGS_FILE = "claude-settings.json"
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+_SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "socat": "socat", "rg": "ripgrep"}
+_TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
+_SESSION_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+class Claude:
+    """The adapter of Claude Code."""
+
+    name = "claude"
+    title = "Claude Code"
+    aliases: tuple[str, ...] = ("claude-code",)
+    last_seen = "2.1.332"
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether Claude Code is installed, signed in and able to keep the permission."""
+        found = shutil.which("claude", path=env.get("PATH", ""))
+        if not found:
+            return Unready(
+                "Claude Code is not installed: no `claude` on PATH", "npm install -g @anthropic-ai/claude-code"
+            )
+        if not _signed_in(env):
+            return Unready("Claude Code is not signed in", "claude   (then /login)")
+        lacking = missing_programs(_SANDBOX_PROGRAMS, env) if permission is Permission.SANDBOX else ()
+        if lacking and sys.platform.startswith("linux"):
+            return Unready(
+                f"Claude Code's sandbox needs {', '.join(lacking)}, which this machine does not have",
+                f"sudo apt install {' '.join(lacking)}   (or, to run it without a sandbox: "
+                "git config relay.claude.permission full)",
+            )
+        if permission is Permission.FULL and _needs_is_sandbox(env):
+            return Unready(_ROOT_REFUSAL, "run git relay as an ordinary user, or leave relay.claude.permission unset")
+        return Ready(Path(found), credential_notes(env, (*_KEYS, *_CLOUDS)))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a new headless run with this prompt on stdin."""
+        native_id = str(uuid.uuid4())
+        argv = [str(ready.program), "-p", "--output-format", "stream-json", "--verbose", "--session-id", native_id]
+        more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
+        if permission is Permission.FULL:
+            if _needs_is_sandbox(env):
+                return Unsupported(_ROOT_REFUSAL)
+            argv += ["--permission-mode", "bypassPermissions"]
+            return Launch(tuple(argv), prompt.encode("utf-8", "replace"), more, _FULL_GRANTS, {}, native_id)
+        settings = sandbox_settings(place)
+        if isinstance(settings, Unsupported):
+            return settings
+        argv += ["--permission-mode", "acceptEdits", "--settings", str(place.private_dir / SETTINGS_FILE)]
+        files = {SETTINGS_FILE: json.dumps(settings, indent=1).encode()}
+        return Launch(tuple(argv), prompt.encode("utf-8", "replace"), more, _SANDBOX_GRANTS, files, native_id)
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one line of stream-json says; answers, tool results and retries say nothing of a limit."""
+        record = jsonl.parse(line)
+        match record.get("type") if record else None:
+            case "system" if record and record.get("subtype") == "init":
+                session = jsonl.text(record.get("session_id"))
+                return (Identified(session),) if session else ()
+            case "rate_limit_event" if record:
+                notice = event_notice(record)
+                return (Limited(notice),) if notice else ()
+            case "assistant" if record:
+                return _hear_answer(record)
+            case "result" if record:
+                return _hear_result(record)
+            case _:
+                return ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """Where the transcript lies; its folder's name is made from the cwd in a way that differs by version."""
+        if not _SESSION_ID.fullmatch(native_id):
+            return None
+        projects = config_dir(env) / "projects"
+        usual = projects / re.sub(r"[^0-9A-Za-z]", "-", str(worktree)) / f"{native_id}.jsonl"
+        if usual.is_file():
+            return usual
+        try:
+            return next(iter(sorted(projects.glob(f"*/{native_id}.jsonl"))), None)
+        except OSError:
+            return None
+
+    def reader(self, worktree: Path) -> ClaudeReader:
+        """A fresh reader for one transcript."""
+        return ClaudeReader(worktree)
+
+
+def config_dir(env: Mapping[str, str]) -> Path:
+    """The folder that holds Claude Code's settings, login and transcripts."""
+    chosen = env.get("CLAUDE_CONFIG_DIR")
+    return Path(chosen) if chosen else home(env) / ".claude"
+
+
+def _signed_in(env: Mapping[str, str]) -> bool:
+    if any(is_set(env, name) for name in (*_KEYS, *_CLOUDS)):
+        return True
+    config = config_dir(env)
+    if sys.platform == "darwin" or (config / ".credentials.json").is_file():
+        return True  # on macOS the login is in the keychain, which is not ours to open
+    try:
+        return bool(jsonl.parse((config / "settings.json").read_bytes() or b"{}").get("apiKeyHelper"))  # type: ignore[union-attr]
+    except (OSError, AttributeError):
+        return False
+
+
+def _needs_is_sandbox(env: Mapping[str, str]) -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and not is_set(env, "IS_SANDBOX")
+
+
+def _hear_answer(record: Record) -> tuple[Heard, ...]:
+    if record.get("parent_tool_use_id"):
+        return ()
+    if record.get("is_api_error_message") is True:
+        notice = stdout_notice(record)
+        return (Limited(notice),) if notice else ()
+    heard: list[Heard] = []
+    for block in jsonl.records(jsonl.record(record.get("message")).get("content")):
+        given = jsonl.record(block.get("input"))
+        if block.get("type") == "tool_use":
+            target = jsonl.text(given.get("description")) or jsonl.text(given.get("file_path"))
+            target = target or jsonl.text(given.get("command"))
+            heard.append(Doing(cut(f"{jsonl.text(block.get('name'))} {target}".strip(), 120)))
+        elif block.get("type") == "text" and block.get("text"):
+            heard.append(Doing(cut(" ".join(jsonl.text(block.get("text")).split()), 120)))
+    return tuple(heard)
+
+
+def _hear_result(record: Record) -> tuple[Heard, ...]:
+    if record.get("is_error") is not True:
+        return (Ended(True),)
+    notice = stdout_notice(record)
+    ended = Ended(False, cut(jsonl.text(record.get("result")) or jsonl.text(record.get("subtype")), 300))
+    return (Limited(notice), ended) if notice else (ended,)
+
+
+_ROOT_REFUSAL = "Claude Code refuses to run without its sandbox as root, unless the user has set IS_SANDBOX=1"
+_SANDBOX_GRANTS = (
+    "edit files in the session's worktree",
+    "run commands in Claude Code's sandbox: writing in the worktree, its own git dir, git's objects, the session's "
+    "branches below refs/heads/relay and a temp folder; network only to hosts that your Claude settings allow",
+    "commands and file tools can neither read git relay's key, spool and logs, nor write hooks, git's "
+    "configuration or another branch",
+    "commands can read the rest of the disk, as your user",
+    "what your own Claude Code settings allow beyond that stays allowed",
+)
+_FULL_GRANTS = ("everything that your user may do: no sandbox, no questions (relay.claude.permission is full)",)

@@ -1,0 +1,269 @@
+"""Claude Code's transcript, read into a SessionRecord.
+
+Promise: one pass, bounded memory, never an exception. What the human said is told apart from what the CLI put in
+(`isMeta`, summaries, notifications, command output); a subagent's records and those of another session in the same
+file are left out and named in `losses`.
+
+Format, as written by 2.1.332 to `<config>/projects/<cwd with - for />/<session id>.jsonl`: one JSON object a line;
+`user` and `assistant` records form a tree by `parentUuid`, with one record for each content block of an answer, all
+with the same `message.id`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from relay_git.agents import jsonl
+from relay_git.agents.claude_limits import message_text, transcript_notice
+from relay_git.agents.draft import (
+    MAX_COMMAND_CHARS,
+    MAX_PLAN,
+    Draft,
+    Mark,
+    Remembered,
+    cut,
+    excerpt,
+    plan_status,
+)
+from relay_git.agents.jsonl import Record
+from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
+
+SYNTHETIC = "<synthetic>"
+_EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+# What the CLI itself writes as the user's words: slash commands and their output, notifications, interruptions.
+_NOT_SAID = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<task-notification>",
+    "<bash-",
+    "<system-reminder>",
+    "[Request interrupted by user",
+)
+_EXIT = "Exit code "
+_MAX_MARKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A tool call whose result is still to come."""
+
+    name: str
+    target: str
+    task: str = ""
+    status: str = ""
+
+
+class ClaudeReader:
+    """Folds one transcript of Claude Code."""
+
+    def __init__(self, worktree: Path) -> None:
+        self._draft = Draft("claude", str(worktree))
+        self._seen = Remembered()
+        self._messages = Remembered()
+        self._calls: OrderedDict[str, _Call] = OrderedDict()
+        self._tasks: OrderedDict[str, PlanItem] = OrderedDict()
+        self._marks: list[tuple[int, Mark]] = []
+        self._order = 0
+
+    def feed(self, line: bytes) -> None:
+        """Take one line; never raises."""
+        if not line.strip():
+            return
+        record = jsonl.parse(line)
+        if record is None:
+            self._draft.skipped += 1
+            return
+        session = jsonl.text(record.get("sessionId"))
+        if session and not self._draft.native_id:
+            self._draft.native_id = session
+        if session and session != self._draft.native_id:
+            self._draft.lose("records of another session in the same file were left out")
+            return
+        self._draft.saw(jsonl.iso_time(record.get("timestamp")))
+        if record.get("type") in ("user", "assistant"):
+            self._conversation(record)
+
+    def record(self) -> SessionRecord:
+        """Everything understood so far."""
+        return self._draft.record()
+
+    def _conversation(self, record: Record) -> None:
+        if record.get("isSidechain") is True:
+            self._draft.lose("records of a subagent were left out")
+            return
+        uuid = jsonl.text(record.get("uuid"))
+        if uuid and uuid in self._seen:  # a compaction writes earlier records again
+            return
+        self._order += 1
+        if uuid:
+            self._seen.put(uuid, self._order)
+        self._place(record)
+        if record.get("type") == "assistant":
+            self._answer(record)
+        else:
+            self._user(record)
+
+    def _place(self, record: Record) -> None:
+        draft = self._draft
+        draft.cwd = draft.cwd or jsonl.text(record.get("cwd"))
+        draft.branch = jsonl.text(record.get("gitBranch")) or draft.branch
+        draft.version = jsonl.text(record.get("version")) or draft.version
+
+    def _user(self, record: Record) -> None:
+        results = [
+            block
+            for block in jsonl.records(jsonl.record(record.get("message")).get("content"))
+            if block.get("type") == "tool_result"
+        ]
+        for block in results:
+            self._result(block, record.get("toolUseResult"))
+        if not results and _said_by_human(record):
+            self._prompt(message_text(record).strip(), record)
+
+    def _prompt(self, said: str, record: Record) -> None:
+        if not said or said.startswith(_NOT_SAID):
+            return
+        self._go_back(record.get("parentUuid"))
+        self._marks.append((self._order, self._draft.mark()))
+        del self._marks[:-_MAX_MARKS]
+        self._draft.prompt(said)
+        self._draft.turn_complete = False
+
+    def _go_back(self, parent: object) -> None:
+        """A prompt that hangs on a record older than an earlier prompt takes that prompt's branch back."""
+        at = self._seen.get(parent) if isinstance(parent, str) else None
+        if not isinstance(at, int):
+            return
+        left = [mark for order, mark in self._marks if order > at]
+        if left:
+            self._draft.go_back(left[0])
+            self._marks = self._marks[: -len(left)]
+            self._draft.lose("a branch of the conversation that the user took back was left out")
+
+    def _answer(self, record: Record) -> None:
+        draft = self._draft
+        if record.get("isApiErrorMessage") is True:
+            draft.turn_complete = False
+            notice = transcript_notice(record)
+            if notice:
+                draft.limit(notice)
+            return
+        message = jsonl.record(record.get("message"))
+        model = jsonl.text(message.get("model"))
+        if model == SYNTHETIC:
+            return
+        draft.model = model or draft.model
+        self._count(message, jsonl.text(message.get("id")) or jsonl.text(record.get("uuid")))
+        draft.turn_complete = message.get("stop_reason") in ("end_turn", "stop_sequence")
+        said = message_text(record).strip()
+        if said:
+            draft.say(said)
+        for block in jsonl.records(message.get("content")):
+            if block.get("type") == "tool_use":
+                draft.turn_complete = False
+                self._call(block)
+
+    def _count(self, message: Record, key: str) -> None:
+        usage = jsonl.record(message.get("usage"))
+        now = Usage(
+            jsonl.count(usage.get("input_tokens")),
+            jsonl.count(usage.get("output_tokens")),
+            jsonl.count(usage.get("cache_read_input_tokens")),
+            jsonl.count(usage.get("cache_creation_input_tokens")),
+        )
+        before = self._messages.get(key)
+        if before is None:
+            self._draft.turns += 1
+        was, total = before if isinstance(before, Usage) else Usage(), self._draft.usage
+        self._draft.usage = Usage(
+            total.input + now.input - was.input,
+            total.output + now.output - was.output,
+            total.cache_read + now.cache_read - was.cache_read,
+            total.cache_write + now.cache_write - was.cache_write,
+        )
+        self._messages.put(key, now)
+
+    def _call(self, block: Record) -> None:
+        name, call = jsonl.text(block.get("name")), jsonl.text(block.get("id"))
+        given = jsonl.record(block.get("input"))
+        target = jsonl.text(given.get(_EDITS.get(name, "command")))
+        self._draft.called(call, f"{name}: {target}" if target else name)
+        if name in _EDITS:
+            # Counted when it is asked for: an edit that was cut off may have been written all the same.
+            self._draft.touch(target)
+        elif name == "TodoWrite":
+            self._todos(given.get("todos"))
+        elif name == "Skill":
+            self._draft.use_skill(jsonl.text(given.get("skill")) or jsonl.text(given.get("command")))
+        task = jsonl.text(given.get("taskId"))
+        if name == "TaskUpdate" and task in self._tasks:
+            target = jsonl.text(given.get("subject")) or self._tasks[task].text
+        elif name == "TaskCreate":
+            target = jsonl.text(given.get("subject"))
+        self._calls[call] = _Call(name, target, task, jsonl.text(given.get("status")))
+        if len(self._calls) > MAX_PLAN:
+            self._calls.popitem(last=False)
+
+    def _result(self, block: Record, outcome: object) -> None:
+        key = jsonl.text(block.get("tool_use_id"))
+        self._draft.pending.pop(key, None)
+        call = self._calls.pop(key, None)
+        if call is None:
+            return
+        if call.name == "Bash":
+            self._draft.ran(_command(call.target, block, outcome))
+        elif call.name in ("TaskCreate", "TaskUpdate") and block.get("is_error") is not True:
+            self._task(call, jsonl.record(jsonl.record(outcome).get("task")))
+        elif call.name in ("Agent", "Task"):
+            self._draft.lose("what a subagent did is in a file of its own and was not read")
+
+    def _task(self, call: _Call, created: Record) -> None:
+        key = call.task or jsonl.text(created.get("id")) or f"#{len(self._tasks) + 1}"
+        before = self._tasks.get(key)
+        status = plan_status(call.status) if call.status else before.status if before else PlanStatus.PENDING
+        if call.status == "deleted":
+            self._tasks.pop(key, None)
+        elif before or len(self._tasks) < MAX_PLAN:
+            self._tasks[key] = PlanItem(cut(call.target or (before.text if before else key), 2_000), status)
+        self._draft.set_plan(list(self._tasks.values()))
+
+    def _todos(self, todos: object) -> None:
+        plan = [
+            PlanItem(cut(jsonl.text(item.get("content")), 2_000), plan_status(jsonl.text(item.get("status"))))
+            for item in jsonl.records(todos)
+        ]
+        self._draft.set_plan([item for item in plan if item.text])
+
+
+def _said_by_human(record: Record) -> bool:
+    if any(record.get(key) is True for key in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")):
+        return False
+    origin = jsonl.record(record.get("origin")).get("kind")
+    return record.get("promptSource") != "system" and origin in (None, "human")
+
+
+def _command(command: str, block: Record, outcome: object) -> Command:
+    code: int | None = None
+    if isinstance(outcome, dict):
+        output = "".join(jsonl.text(outcome.get(key)) for key in ("stdout", "stderr"))
+        # The dictionary is written for success; an interpreted code ("no matches found") or a command that was
+        # interrupted or sent to the background has an exit code that is not told.
+        told = not (outcome.get("returnCodeInterpretation") or outcome.get("backgroundTaskId"))
+        code = 0 if told and outcome.get("interrupted") is not True else None
+    else:
+        output = _result_text(block)
+        first, _, rest = output.partition("\n")
+        number = first.removeprefix(_EXIT)
+        if first.startswith(_EXIT) and number.isascii() and number.isdigit() and len(number) < 6:
+            code, output = int(number), rest
+    return Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output))
+
+
+def _result_text(block: Record) -> str:
+    content = block.get("content")
+    if isinstance(content, str):
+        return jsonl.text(content)
+    return "\n".join(jsonl.text(part.get("text")) for part in jsonl.records(content))

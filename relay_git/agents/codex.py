@@ -1,0 +1,176 @@
+"""Codex: how it is started, what it may do, and what its stdout says.
+
+Promise: the prompt goes in by stdin and never by argv; commands run in Codex's own sandbox, which lets them write in
+the worktree, the temp folders and exactly the four places below the git dir that a commit needs. It cannot keep them
+from reading the rest of the disk, the key among it, and the grants say so.
+
+Last seen: 0.171.0.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from relay_git.agents import jsonl
+from relay_git.agents.agent import (
+    Doing,
+    Ended,
+    Heard,
+    Identified,
+    Launch,
+    Limited,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+)
+from relay_git.agents.codex_limits import stdout_notice
+from relay_git.agents.codex_reader import CodexReader
+from relay_git.agents.draft import cut
+from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.jsonl import Record
+
+_KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
+_THREAD_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+class Codex:
+    """The adapter of Codex."""
+
+    name = "codex"
+    title = "Codex"
+    aliases: tuple[str, ...] = ("codex-cli", "openai-codex")
+    last_seen = "0.171.0"
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether Codex is installed and signed in; its sandbox comes with it."""
+        found = shutil.which("codex", path=env.get("PATH", ""))
+        if not found:
+            return Unready("Codex is not installed: no `codex` on PATH", "npm install -g @openai/codex")
+        config = _config(env)
+        provider_key = _provider_key(config)
+        if not (_signed_in(env) or config.get("model_provider")):
+            return Unready("Codex is not signed in", "codex login")
+        names = (*_KEYS, provider_key) if provider_key and provider_key not in _KEYS else _KEYS
+        return Ready(Path(found), credential_notes(env, names))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a new headless run with this prompt on stdin; Codex chooses its session id."""
+        argv = [str(ready.program), "exec", "--json", "-c", "tools.update_plan.enabled=true"]
+        if permission is Permission.FULL:
+            argv += ["--dangerously-bypass-approvals-and-sandbox", "-"]
+            return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _FULL_GRANTS, {})
+        branches = place.common_dir / "refs" / "heads" / "relay"
+        if not branches.is_dir():
+            return Unsupported(f"{branches} does not exist: Codex's sandbox could not commit")
+        roots = (
+            place.git_dir,
+            place.common_dir / "objects",
+            branches,
+            place.common_dir / "logs" / "refs" / "heads" / "relay",
+        )
+        listed = ",".join(toml_string(str(root)) for root in roots)
+        argv += ["--sandbox", "workspace-write", "-c", 'approval_policy="never"']
+        argv += ["-c", f"sandbox_workspace_write.writable_roots=[{listed}]", "-"]
+        return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _SANDBOX_GRANTS, {})
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one event of `exec --json` says; items are what the agent does and never a limit."""
+        record = jsonl.parse(line) or {}
+        match record.get("type"):
+            case "thread.started":
+                thread = jsonl.text(record.get("thread_id"))
+                return (Identified(thread),) if thread else ()
+            case "item.started" | "item.completed":
+                return _hear_item(jsonl.record(record.get("item")))
+            case "error":
+                return _limit(jsonl.text(record.get("message")))
+            case "turn.failed":
+                said = jsonl.text(jsonl.record(record.get("error")).get("message"))
+                return (*_limit(said), Ended(False, cut(said, 300)))
+            case "turn.completed":
+                return (Ended(True),)
+            case _:
+                return ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """Where the rollout lies, looked for from the newest day back."""
+        if not _THREAD_ID.fullmatch(native_id):
+            return None
+        sessions = codex_home(env) / "sessions"
+        try:
+            for day in sorted(sessions.glob("*/*/*"), reverse=True):
+                for path in sorted(day.glob(f"rollout-*-{native_id}.jsonl")):
+                    return path
+        except OSError:
+            return None
+        return None
+
+    def reader(self, worktree: Path) -> CodexReader:
+        """A fresh reader for one rollout."""
+        return CodexReader(worktree)
+
+
+def codex_home(env: Mapping[str, str]) -> Path:
+    """The folder that holds Codex's configuration, login and rollouts."""
+    chosen = env.get("CODEX_HOME")
+    return Path(chosen) if chosen else home(env) / ".codex"
+
+
+def toml_string(value: str) -> str:
+    """A basic string of TOML for any text: what it cannot hold as it is, is escaped."""
+    named = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    safe = "".join(named.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in value)
+    return f'"{safe}"'
+
+
+def _config(env: Mapping[str, str]) -> dict[str, object]:
+    try:
+        return tomllib.loads((codex_home(env) / "config.toml").read_bytes().decode("utf-8", "replace"))
+    except (OSError, tomllib.TOMLDecodeError):
+        return {}
+
+
+def _provider_key(config: Record) -> str:
+    """The name of the variable from which a provider of the user's own takes its key."""
+    provider = jsonl.record(config.get("model_providers")).get(jsonl.text(config.get("model_provider")))
+    return jsonl.text(jsonl.record(provider).get("env_key"))
+
+
+def _signed_in(env: Mapping[str, str]) -> bool:
+    return any(is_set(env, name) for name in _KEYS) or (codex_home(env) / "auth.json").is_file()
+
+
+def _limit(said: str) -> tuple[Limited, ...]:
+    notice = stdout_notice(said)
+    return (Limited(notice),) if notice else ()
+
+
+def _hear_item(item: Record) -> tuple[Heard, ...]:
+    match item.get("type"):
+        case "command_execution" if item.get("status") == "in_progress":
+            return (Doing(cut(jsonl.text(item.get("command")), 120)),)
+        case "file_change":
+            paths = [jsonl.text(change.get("path")) for change in jsonl.records(item.get("changes"))]
+            return (Doing(cut(f"edits {', '.join(paths)}", 120)),)
+        case "agent_message":
+            return (Doing(cut(" ".join(jsonl.text(item.get("text")).split()), 120)),)
+        case _:
+            return ()
+
+
+_SANDBOX_GRANTS = (
+    "edit files in the session's worktree",
+    "run commands in Codex's sandbox: writing in the worktree, its own git dir, git's objects, the branches below "
+    "refs/heads/relay and their logs, and the temp folders that your Codex settings allow; no network unless they do",
+    "commands can read the whole disk, git relay's key among it: Codex's sandbox cannot hide a file",
+    "what your own Codex settings allow beyond that stays allowed",
+)
+_FULL_GRANTS = ("everything that your user may do: no sandbox, no questions (relay.codex.permission is full)",)

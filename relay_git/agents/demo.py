@@ -1,0 +1,167 @@
+"""The demo agent's adapter: it starts our own scripted program, with no model, so that a handoff can be seen anywhere.
+
+Promise: wherever this agent shows, it says that it is a demo. It has no sandbox: the program itself keeps its files
+inside the worktree, but the commands of a steps file run as the user's.
+
+The transcript is JSONL, one object a line, each with `demo: true`, `type` and `at`; `demo_agent` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from relay_git.agents import jsonl
+from relay_git.agents.agent import (
+    Doing,
+    Ended,
+    Heard,
+    Identified,
+    Launch,
+    Limited,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+)
+from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
+from relay_git.agents.homes import home
+from relay_git.agents.jsonl import Record
+from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
+
+PROGRAM = "relay_git.agents.demo_agent"
+TITLE = "demo agent (scripted, no model)"
+_SESSION_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+class Demo:
+    """The adapter of the demo agent."""
+
+    name = "demo"
+    title = TITLE
+    aliases: tuple[str, ...] = ()
+    last_seen = "1"
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """It is always there: it comes with git relay and needs no login."""
+        return Ready(Path(sys.executable), ("this is the demo agent: a script, not a model", "it has no sandbox"))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the scripted program."""
+        native_id = str(uuid.uuid4())
+        argv = (str(ready.program), "-m", PROGRAM, "--session-id", native_id)
+        grants = (
+            "demo: plays the steps of a script in the session's worktree; no model is asked",
+            "no sandbox: commands in the script run with all that your user may do",
+        )
+        return Launch(argv, prompt.encode("utf-8", "replace"), {}, grants, {}, native_id)
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one event on stdout says."""
+        event = jsonl.parse(line) or {}
+        match event.get("type") if event.get("demo") is True else None:
+            case "session":
+                return (Identified(jsonl.text(event.get("id"))),)
+            case "doing":
+                return (Doing(cut(f"demo: {jsonl.text(event.get('what'))}", 120)),)
+            case "limit":
+                return (Limited(_notice(event)),)
+            case "end":
+                return (Ended(event.get("ok") is True, cut(jsonl.text(event.get("detail")), 300)),)
+            case _:
+                return ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """Where the transcript lies."""
+        path = sessions_dir(env) / f"{native_id}.jsonl"
+        return path if _SESSION_ID.fullmatch(native_id) and path.is_file() else None
+
+    def reader(self, worktree: Path) -> DemoReader:
+        """A fresh reader for one transcript."""
+        return DemoReader(worktree)
+
+
+class DemoReader:
+    """Folds one transcript of the demo agent."""
+
+    def __init__(self, worktree: Path) -> None:
+        self._draft = Draft("demo", str(worktree))
+
+    def feed(self, line: bytes) -> None:
+        """Take one line; never raises."""
+        if not line.strip():
+            return
+        record = jsonl.parse(line)
+        if record is None or record.get("demo") is not True:
+            self._draft.skipped += 1
+            return
+        self._draft.saw(jsonl.iso_time(record.get("at")))
+        self._take(record)
+
+    def record(self) -> SessionRecord:
+        """Everything understood so far."""
+        return self._draft.record()
+
+    def _take(self, record: Record) -> None:
+        draft = self._draft
+        match record.get("type"):
+            case "session":
+                draft.native_id, draft.cwd = jsonl.text(record.get("id")), jsonl.text(record.get("cwd"))
+                draft.branch, draft.version = jsonl.text(record.get("branch")), jsonl.text(record.get("version"))
+                draft.model = "none (scripted demo)"
+            case "prompt":
+                draft.prompt(jsonl.text(record.get("text")))
+            case "say":
+                draft.say(jsonl.text(record.get("text")))
+                self._answered()
+            case "plan":
+                draft.set_plan([_plan_item(item) for item in jsonl.records(record.get("items"))])
+                self._answered()
+            case "call":
+                draft.called(jsonl.text(record.get("call")), jsonl.text(record.get("what")))
+            case "result":
+                draft.pending.pop(jsonl.text(record.get("call")), None)
+                self._result(record)
+            case "limit":
+                draft.limit(_notice(record))
+            case "end":
+                draft.turn_complete = record.get("ok") is True
+
+    def _answered(self) -> None:
+        """A pretend answer of the pretend model, which costs pretend tokens."""
+        draft = self._draft
+        draft.turns += 1
+        draft.usage = Usage(draft.usage.input + 100, draft.usage.output + 10)
+
+    def _result(self, record: Record) -> None:
+        self._draft.touch(jsonl.text(record.get("path")))
+        command = jsonl.text(record.get("command"))
+        if command:
+            output = jsonl.text(record.get("output"))
+            digest = jsonl.text(record.get("outputSha256")) or jsonl.sha256(output)
+            code = jsonl.integer(record.get("exitCode"))
+            self._draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, digest, excerpt(output)))
+
+
+def sessions_dir(env: Mapping[str, str]) -> Path:
+    """The folder of the demo agent's transcripts."""
+    chosen = env.get("RELAY_DEMO_HOME")
+    if chosen:
+        return Path(chosen) / "sessions"
+    state = Path(env.get("XDG_STATE_HOME", ""))
+    base = state if state.is_absolute() else home(env) / ".local" / "state"
+    return base / "git-relay" / "demo-agent" / "sessions"
+
+
+def _plan_item(item: Record) -> PlanItem:
+    return PlanItem(cut(jsonl.text(item.get("text")), 2_000), plan_status(jsonl.text(item.get("status"))))
+
+
+def _notice(record: Record) -> LimitNotice:
+    return LimitNotice(LimitKind.USAGE, "demo: pretend usage limit", "demo", jsonl.epoch_time(record.get("resetsAt")))

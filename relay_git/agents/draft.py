@@ -1,0 +1,258 @@
+"""The session record while a reader is still filling it.
+
+Promise: memory stays bounded whatever the transcript's size. Every list has a cap; what falls out is counted and said
+in the record's `losses`. A reader puts in what it understood, in its order; only here is it known how much is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, SessionRecord, Usage
+
+MAX_PROMPTS = 200
+MAX_PROMPT_CHARS = 262_144
+MAX_TEXT_CHARS = 65_536
+MAX_PLAN = 500
+MAX_COMMANDS = 500
+MAX_COMMAND_CHARS = 4_096
+MAX_EXCERPT_CHARS = 400
+MAX_FILES = 5_000
+MAX_PENDING = 200
+MAX_LIMITS = 50
+MAX_REMEMBERED = 20_000
+MAX_NAME_CHARS = 1_024
+
+
+def cut(value: str, most: int) -> str:
+    """At most this many characters, with an ellipsis as the last where something was cut."""
+    return value if len(value) <= most else value[: most - 1] + "…"
+
+
+def excerpt(output: str) -> str:
+    """The end of an output: that is where commands say how they fared."""
+    tail = output.strip()
+    return tail if len(tail) <= MAX_EXCERPT_CHARS else "…" + tail[1 - MAX_EXCERPT_CHARS :]
+
+
+def plan_status(word: str) -> PlanStatus:
+    """A tool's word for a plan item's status in ours; an unknown one counts as not begun."""
+    match word:
+        case "completed" | "done":
+            return PlanStatus.COMPLETED
+        case "in_progress":
+            return PlanStatus.IN_PROGRESS
+        case "cancelled" | "deleted":
+            return PlanStatus.CANCELLED
+        case _:
+            return PlanStatus.PENDING
+
+
+class Remembered:
+    """The newest keys of a stream with a value each; says whether it had to forget any."""
+
+    def __init__(self, most: int = MAX_REMEMBERED) -> None:
+        self._most = most
+        self._values: OrderedDict[str, Usage | int] = OrderedDict()
+        self.forgot = False
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def get(self, key: str) -> Usage | int | None:
+        """The value of a key, or None."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: Usage | int) -> None:
+        """Remember a key; the oldest goes when there are too many."""
+        self._values[key] = value
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
+            self.forgot = True
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the conversation that can be gone back to."""
+
+    prompts: int
+    commands: int
+    files: int
+    turns: int
+    last_text: str
+    plan: tuple[PlanItem, ...]
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a reader knows so far; `worktree` is what file paths are made relative to."""
+
+    agent: str
+    worktree: str
+    native_id: str = ""
+    cwd: str = ""
+    branch: str = ""
+    model: str = ""
+    version: str = ""
+    last_text: str = ""
+    plan: tuple[PlanItem, ...] = ()
+    turns: int = 0
+    turn_complete: bool = False
+    usage: Usage = field(default_factory=Usage)
+    started: datetime | None = None
+    last_activity: datetime | None = None
+    records: int = 0
+    skipped: int = 0
+    prompts: list[str] = field(default_factory=list)
+    prompts_left_out: int = 0
+    commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
+    commands_seen: int = 0
+    files: dict[str, None] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
+    limits: dict[LimitNotice, None] = field(default_factory=dict)
+    skills: dict[str, None] = field(default_factory=dict)
+    _losses: dict[str, int] = field(default_factory=dict)
+
+    def saw(self, when: datetime | None) -> None:
+        """Count a record and keep the first and the last time."""
+        self.records += 1
+        if when is None:
+            return
+        if self.started is None or when < self.started:
+            self.started = when
+        if self.last_activity is None or when > self.last_activity:
+            self.last_activity = when
+
+    def lose(self, what: str) -> None:
+        """Say in words that something could not be kept or read; the same words are counted."""
+        if what in self._losses or len(self._losses) < MAX_LIMITS:
+            self._losses[what] = self._losses.get(what, 0) + 1
+
+    def prompt(self, said: str) -> None:
+        """Add a prompt; the first and the newest are kept when there are too many."""
+        if len(said) > MAX_PROMPT_CHARS:
+            self.lose(f"a prompt was cut to {MAX_PROMPT_CHARS} characters")
+        self.prompts.append(cut(said, MAX_PROMPT_CHARS))
+        if len(self.prompts) > MAX_PROMPTS:
+            del self.prompts[1]
+            self.prompts_left_out += 1
+
+    def say(self, said: str) -> None:
+        """Take the newest words of the assistant."""
+        self.last_text = cut(said, MAX_TEXT_CHARS)
+
+    def set_plan(self, plan: list[PlanItem]) -> None:
+        """Replace the plan."""
+        if len(plan) > MAX_PLAN:
+            self.lose(f"a plan was cut to {MAX_PLAN} items")
+        self.plan = tuple(plan[:MAX_PLAN])
+
+    def ran(self, command: Command) -> None:
+        """Add a command; the newest are kept."""
+        self.commands.append(command)
+        self.commands_seen += 1
+
+    def touch(self, path: str) -> None:
+        """Add a file, relative to the worktree where it lies below it."""
+        if not path:
+            return
+        if len(self.files) >= MAX_FILES:
+            self.lose(f"only the first {MAX_FILES} files touched are named")
+            return
+        self.files[self.relative(path)] = None
+
+    def relative(self, path: str) -> str:
+        """The path as seen from the worktree, or as it is where it lies elsewhere."""
+        path = cut(path, 4096)
+        base = self.worktree or self.cwd
+        if not path.startswith("/") or not base.startswith("/"):
+            return os.path.normpath(path)
+        inside = os.path.relpath(path, base)
+        return path if inside == ".." or inside.startswith("../") else inside
+
+    def called(self, call: str, what: str) -> None:
+        """A tool call began."""
+        if not call:
+            return
+        if len(self.pending) >= MAX_PENDING:
+            self.lose(f"only the first {MAX_PENDING} tool calls without a result are named")
+            return
+        self.pending[call] = cut(what, MAX_EXCERPT_CHARS)
+
+    def limit(self, notice: LimitNotice) -> None:
+        """Add a limit, each once."""
+        if len(self.limits) < MAX_LIMITS:
+            self.limits[notice] = None
+        else:
+            self.lose(f"only the first {MAX_LIMITS} limits are named")
+
+    def use_skill(self, name: str) -> None:
+        """Add a skill that was used."""
+        if name and len(self.skills) < MAX_LIMITS:
+            self.skills[cut(name, MAX_NAME_CHARS)] = None
+
+    def mark(self) -> Mark:
+        """Where the conversation stands."""
+        return Mark(
+            self.prompts_left_out + len(self.prompts),
+            self.commands_seen,
+            len(self.files),
+            self.turns,
+            self.last_text,
+            self.plan,
+        )
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget what was said and done after a mark: the human took it back. Tokens stay spent, limits stay met."""
+        while len(self.prompts) > 1 and self.prompts_left_out + len(self.prompts) > mark.prompts:
+            self.prompts.pop()
+        if mark.prompts == 0:
+            self.prompts.clear()
+        while self.commands and self.commands_seen > mark.commands:
+            self.commands.pop()
+            self.commands_seen -= 1
+        while len(self.files) > mark.files:
+            self.files.popitem()
+        self.pending.clear()
+        self.turns, self.last_text, self.plan = mark.turns, mark.last_text, mark.plan
+
+    def record(self) -> SessionRecord:
+        """Everything so far, as it can be handed on."""
+        return SessionRecord(
+            agent=self.agent,
+            native_id=cut(self.native_id, MAX_NAME_CHARS),
+            cwd=cut(self.cwd, 4096),
+            branch=cut(self.branch, MAX_NAME_CHARS),
+            model=cut(self.model, MAX_NAME_CHARS),
+            version=cut(self.version, MAX_NAME_CHARS),
+            prompts=tuple(self.prompts),
+            last_text=self.last_text,
+            plan=self.plan,
+            commands=tuple(self.commands),
+            files_touched=tuple(self.files),
+            pending_calls=tuple(self.pending.values()),
+            skills=tuple(self.skills),
+            model_turns=self.turns,
+            turn_complete=self.turn_complete,
+            usage=self.usage,
+            limits=tuple(self.limits),
+            started=self.started,
+            last_activity=self.last_activity,
+            records=self.records,
+            skipped=self.skipped,
+            losses=self._all_losses(),
+        )
+
+    def _all_losses(self) -> tuple[str, ...]:
+        said = [what if times == 1 else f"{what} ({times} times)" for what, times in self._losses.items()]
+        if self.skipped:
+            said.append(f"{self.skipped} broken records were passed over")
+        if self.prompts_left_out:
+            said.append(f"{self.prompts_left_out} prompts between the first and the newest were left out")
+        older = self.commands_seen - len(self.commands)
+        if older > 0:
+            said.append(f"{older} commands before the newest {len(self.commands)} were left out")
+        return tuple(said)

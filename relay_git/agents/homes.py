@@ -1,0 +1,32 @@
+"""What every adapter asks of the environment that its tool will get; the caller's own is never looked at.
+
+Promise: the values of credentials are never returned, only the names of the variables that hold them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def home(env: Mapping[str, str]) -> Path:
+    """The home folder that the tool will see."""
+    named = env.get("HOME") or env.get("USERPROFILE")
+    return Path(named) if named else Path.home()
+
+
+def is_set(env: Mapping[str, str], name: str) -> bool:
+    """Whether a switch is on or a value given, as the tools themselves read it."""
+    return env.get(name, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def credential_notes(env: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, ...]:
+    """A note that names the credential variables which the agent will see, or none."""
+    seen = [name for name in names if is_set(env, name)]
+    return (f"the agent sees these credentials in its environment: {', '.join(seen)}",) if seen else ()
+
+
+def missing_programs(packages: Mapping[str, str], env: Mapping[str, str]) -> tuple[str, ...]:
+    """The packages, by program, whose program is not on PATH."""
+    return tuple(name for program, name in packages.items() if not shutil.which(program, path=env.get("PATH", "")))
