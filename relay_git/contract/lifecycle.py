@@ -32,6 +32,7 @@ class Event(StrEnum):
 
     STARTED = "started"
     LAUNCHED = "launched"
+    IDENTIFIED = "identified"
     LIMIT_SEEN = "limit-seen"
     HANDOFF_ASKED = "handoff-asked"
     STOP_ASKED = "stop-asked"
@@ -74,6 +75,7 @@ _REST = (_A.REST,)
 TRANSITIONS: Mapping[tuple[State, Event], tuple[State, tuple[Action, ...]]] = {
     (_S.RUNNING, _E.STARTED): (_S.RUNNING, (_A.LAUNCH,)),
     (_S.RUNNING, _E.LAUNCHED): (_S.RUNNING, (_A.WATCH,)),
+    (_S.RUNNING, _E.IDENTIFIED): (_S.RUNNING, (_A.WATCH,)),
     (_S.RUNNING, _E.LIMIT_SEEN): _PAUSE,
     (_S.RUNNING, _E.HANDOFF_ASKED): _PAUSE,
     (_S.RUNNING, _E.STOP_ASKED): _PAUSE,
@@ -84,19 +86,19 @@ TRANSITIONS: Mapping[tuple[State, Event], tuple[State, tuple[Action, ...]]] = {
     (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
     (_S.ENVELOPE_BUILT, _E.CHOSEN): (_S.DISPATCHED, (_A.VERIFY, _A.LAUNCH)),
     (_S.ENVELOPE_BUILT, _E.NONE_LEFT): (_S.NEEDS_HUMAN, _REST),
-    (_S.ENVELOPE_BUILT, _E.REFUSED): (_S.FAILED, _REST),
     (_S.ENVELOPE_BUILT, _E.STOP_ASKED): (_S.STOPPED, _REST),
     (_S.DISPATCHED, _E.LAUNCHED): (_S.RESUMING, (_A.WATCH,)),
     (_S.DISPATCHED, _E.PASSED_OVER): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
     (_S.DISPATCHED, _E.REFUSED): (_S.FAILED, _REST),
+    (_S.RESUMING, _E.IDENTIFIED): (_S.RESUMING, (_A.WATCH,)),
     (_S.RESUMING, _E.ACKNOWLEDGED): (_S.RUNNING, (_A.WATCH,)),
     (_S.RESUMING, _E.PASSED_OVER): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
     (_S.RESUMING, _E.STRAYED): _PAUSE,
     (_S.RESUMING, _E.STOP_ASKED): _PAUSE,
-    (_S.NEEDS_HUMAN, _E.HANDOFF_ASKED): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.STOPPED, _E.HANDOFF_ASKED): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.WAITING, _E.HANDOFF_ASKED): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.FAILED, _E.HANDOFF_ASKED): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
+    (_S.NEEDS_HUMAN, _E.HANDOFF_ASKED): _PAUSE,
+    (_S.STOPPED, _E.HANDOFF_ASKED): _PAUSE,
+    (_S.WAITING, _E.HANDOFF_ASKED): _PAUSE,
+    (_S.FAILED, _E.HANDOFF_ASKED): _PAUSE,
     (_S.NEEDS_HUMAN, _E.ACCEPTED): (_S.NEEDS_HUMAN, _REST),
     (_S.STOPPED, _E.ACCEPTED): (_S.STOPPED, _REST),
 } | {(state, event): (state, _REST) for state in RESTS for event in (_E.LANDED, _E.DROPPED)}

@@ -145,7 +145,7 @@ class Libgit2Store:
 
 
 def _entry(e: pygit2.Object) -> TreeEntry:
-    assert e.raw_name is not None and e.filemode is not None  # noqa: S101 - entries of a tree always have both
+    assert e.raw_name is not None  # noqa: S101 - entries of a tree always have a name
     return TreeEntry(e.raw_name, int(e.filemode), Oid(str(e.id)))
 
 

@@ -82,7 +82,7 @@ class Repo:
 
 
 def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
-    """The repository around `cwd`, or the one that GIT_DIR names as for git itself; raises RepoError where there is none."""
+    """The repository around `cwd`, or the one that GIT_DIR names as for git itself; raises RepoError for none."""
     if version() < MINIMUM:
         has = ".".join(map(str, version()))
         raise RepoError(f"git relay needs git {MINIMUM[0]}.{MINIMUM[1]} or newer, this is {has}", hint="git --version")

@@ -51,7 +51,7 @@ def take(repo: Repo, store: Store, session: SessionId, message: str, when: int) 
     operation = worktree.operation(repo, session)
     index = repo.spool_dir(session) / f"index.{os.getpid()}"
     try:
-        tree = _tree(git, repo.worktree_git_dir(session) / "index", index, losses)
+        tree = tree_of(git, repo.worktree_git_dir(session) / "index", index, losses)
         commit = store.commit(head)
         if commit is None:
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
@@ -72,7 +72,11 @@ def _head(git: Git) -> Oid:
     return Oid(done.stdout.decode().strip())
 
 
-def _tree(git: Git, source: Path, index: Path, losses: list[str]) -> Oid:
+def tree_of(git: Git, source: Path, index: Path, losses: list[str]) -> Oid:
+    """The tree that git would store for the work tree now; what it cannot store is added to `losses`.
+
+    `source` is the index it has, `index` the copy that is worked on.
+    """
     make_private(index.parent)
     try:
         # A copy keeps what the index knows of each file (speed, skip-worktree); a link could be led elsewhere.
@@ -134,7 +138,7 @@ def _not_covered(git: Git, index: Path) -> list[str]:
             losses.append(f"{name} is a repository of its own: only its commit id is recorded, not changes inside it")
         elif tag in (b"h", b"s") or (tag == b"S" and (git.cwd / name).exists()):
             losses.append(
-                f"{name} is hidden from git by an index bit (skip-worktree or assume-unchanged): its edits are not handed over"
+                f"{name} is hidden by an index bit (skip-worktree, assume-unchanged): its edits are not handed over"
             )
         if len(losses) >= 100:
             return [*losses, "more entries of these kinds are not listed"]

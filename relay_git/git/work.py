@@ -80,7 +80,7 @@ def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
     changes = _raw(git, base, taken.commit)
     if len(changes) > MANIFEST_FILES:
         losses.append(
-            f"{len(changes) - MANIFEST_FILES} more changed files are not in the manifest: git diff --stat {base} {taken.commit}"
+            f"{len(changes) - MANIFEST_FILES} more changed files are not listed: git diff --stat {base} {taken.commit}"
         )
     files = tuple(
         FileChange(path, status, _sha256(git, store, mode, oid)) for path, status, mode, oid in changes[:MANIFEST_FILES]

@@ -54,6 +54,7 @@ class Entry:
     base_commit: str
     branch: str
     account: str = ""
+    pause_reason: str = ""
     native_id: str = ""
     pid: int = 0
     pid_started: int = 0
@@ -240,7 +241,7 @@ def _camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-def _field(name: str, value: Any) -> Any:
+def _field(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON
     match name:
         case "state":
             return State(value)
@@ -256,7 +257,7 @@ def _field(name: str, value: Any) -> Any:
             return _typed(value, str)
 
 
-def _typed(value: Any, kind: type) -> Any:
+def _typed(value: Any, kind: type) -> Any:  # noqa: ANN401 - JSON
     if type(value) is not kind:
         raise ValueError(f"not a {kind.__name__}")
     return value

@@ -32,6 +32,11 @@ class Found:
     stored: bytes
     place: ExpectedPlace
 
+    @property
+    def sha256(self) -> str:
+        """Over the stored bytes, as the next contract names them."""
+        return hashlib.sha256(self.stored).hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:

@@ -1,0 +1,222 @@
+"""The command line: options and arguments of every command; each body is one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relay_git import __version__
+
+app = typer.Typer(
+    name="git relay",
+    help="Hand a coding task from one AI agent CLI to the next, without losing what the first one knew.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Session = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]", help="A session's id or a unique part of it; may be left out where there is one."
+    ),
+]
+Thing = Annotated[
+    str | None,
+    typer.Argument(metavar="[SESSION|CONTRACT]", help="A session or a contract, by id or a unique part of it."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"git relay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Hand a coding task from one AI agent CLI to the next, without losing what the first one knew."""
+
+
+@app.command()
+def init(
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Make a new signing key; the old one is kept beside it.")
+    ] = False,
+) -> int:
+    """Prepare this repository: the signing key, and a line in .git/info/exclude. `start` does it by itself."""
+    from relay_git.cli import setup
+
+    return setup.init(new_key=new_key)
+
+
+@app.command()
+def start(
+    task: Annotated[
+        str | None, typer.Argument(metavar="TASK|-", help="The task in words, or - to read it from standard input.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-F", help="Read the task from this file.")] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            help="Who begins (claude, codex, demo). Default: the first of relay.agents, else the first installed.",
+        ),
+    ] = None,
+    then: Annotated[
+        str | None,
+        typer.Option(
+            "--then", "-t", metavar="B,C", help="Who goes on, in this order. Default: the rest of relay.agents."
+        ),
+    ] = None,
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="The commit to start from.")] = "HEAD",
+    carry: Annotated[
+        bool, typer.Option("--carry", help="Copy your uncommitted work into the session; the original stays.")
+    ] = False,
+) -> int:
+    """Start a task with one agent and hand it over when that agent runs out of quota.
+
+    The agent works in a worktree of its own, on the branch relay/<session>; your work tree is not touched.
+    """
+    from relay_git.cli import going
+
+    return going.start(task, file, agent, then, base, carry=carry)
+
+
+@app.command()
+def handoff(
+    session: Session = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="AGENT", help="The agent to hand over to; default: the next of --then."),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why, for the journal and the contract.")
+    ] = "",
+) -> int:
+    """Hand a session over now: a running agent is paused after its next commit, a resting session goes on."""
+    from relay_git.cli import going
+
+    return going.handoff(session, to, reason)
+
+
+@app.command()
+def status(
+    session: Session = None,
+    json: Json = False,
+    all_: Annotated[bool, typer.Option("--all", help="Show dropped sessions too.")] = False,
+) -> int:
+    """Show the sessions of this repository: where each stands and what to type next."""
+    from relay_git.cli import reading
+
+    return reading.status(session, as_json=json, everything=all_)
+
+
+@app.command()
+def log(session: Session = None, json: Json = False) -> int:
+    """Show the history of a session, one line a transition."""
+    from relay_git.cli import reading
+
+    return reading.log(session, as_json=json)
+
+
+@app.command()
+def show(
+    what: Thing = None,
+    md: Annotated[bool, typer.Option("--md", help="Print the brief as Markdown (the default).")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the contract as JSON.")] = False,
+) -> int:
+    """Show a contract, after verifying it: the newest of a session, or one by its id."""
+    from relay_git.cli import contracts
+
+    return contracts.show(what, as_json=json and not md)
+
+
+@app.command()
+def verify(
+    what: Thing = None,
+    all_: Annotated[bool, typer.Option("--all", help="Verify every contract of every session.")] = False,
+    json: Json = False,
+) -> int:
+    """Verify contracts: signature, place in the journal, snapshot and file hashes. Exit status 3 if one is refused."""
+    from relay_git.cli import contracts
+
+    return contracts.verify(what, everything=all_, as_json=json)
+
+
+@app.command()
+def accept(
+    contract: Annotated[str, typer.Argument(metavar="CONTRACT", help="The contract's id, as the brief gives it.")],
+) -> int:
+    """Say that the contract has been read and the work taken over; for the agent (or person) that goes on."""
+    from relay_git.cli import contracts
+
+    return contracts.accept(contract)
+
+
+@app.command()
+def land(
+    session: Session = None,
+    merge: Annotated[bool, typer.Option("--merge", help="With a merge commit (the default).")] = False,
+    squash: Annotated[bool, typer.Option("--squash", help="As one commit.")] = False,
+    rebase: Annotated[bool, typer.Option("--rebase", help="Commit by commit on top of your branch.")] = False,
+) -> int:
+    """Bring a session's work to the branch you stand on. Conflicts are found before anything is touched."""
+    from relay_git.cli import ending
+
+    return ending.land(session, merge=merge, squash=squash, rebase=rebase)
+
+
+@app.command()
+def drop(
+    session: Session = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where work would be lost; the journal and the notes go too.")
+    ] = False,
+) -> int:
+    """Take a session's worktree and branch away, once its work is on another branch. The journal stays."""
+    from relay_git.cli import ending
+
+    return ending.drop(session, force=force)
+
+
+@app.command()
+def doctor(json: Json = False) -> int:
+    """Check git, the key, the hook, the agents and the sessions, and say what to do about what is wrong."""
+    from relay_git.cli import checkup
+
+    return checkup.doctor(as_json=json)
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Leave the demo's repository in this new folder.")
+    ] = None,
+) -> int:
+    """Show a whole handoff with two scripted demo agents, in a repository of its own. No login, no network."""
+    from relay_git.cli import demonstration
+
+    return demonstration.demo(keep)
+
+
+@app.command()
+def uninstall(
+    key: Annotated[
+        bool, typer.Option("--key", help="Delete the signing key too; contracts can then no longer be verified.")
+    ] = False,
+) -> int:
+    """Take out of this repository what git relay put in: hook, exclude line, locks, logs. Sessions and the key stay."""
+    from relay_git.cli import setup
+
+    return setup.uninstall(key=key)

@@ -1,0 +1,120 @@
+"""`doctor`: what is right, what is not, and the next command for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from relay_git.agents import AGENTS
+from relay_git.agents.agent import Permission, Unready
+from relay_git.cli.render import print_json, print_table
+from relay_git.contract.lifecycle import RESTS
+from relay_git.errors import ExitCode, RelayError
+from relay_git.git import hooks
+from relay_git.git.libgit2 import open_store
+from relay_git.git.repo import Repo, discover
+from relay_git.git.run import version
+from relay_git.git.store import Store
+from relay_git.ledger import journal
+from relay_git.ledger.key import load
+
+OK, NOTE, BAD = "ok", "note", "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    check: str
+    verdict: str
+    text: str
+    hint: str = ""
+
+
+def doctor(*, as_json: bool) -> int:
+    """Look at everything; exit status 1 if something is bad."""
+    found = list(_all())
+    if as_json:
+        print_json({"findings": [asdict(f) for f in found]})
+    else:
+        print_table(("CHECK", "IS", "WHAT"), [(f.check, f.verdict, f.text) for f in found])
+        for f in found:
+            if f.hint and f.verdict != OK:
+                print(f"{f.check}: {f.hint}")
+    return ExitCode.FAILED if any(f.verdict == BAD for f in found) else ExitCode.DONE
+
+
+def _all() -> Iterator[Finding]:
+    yield Finding("git", OK, ".".join(map(str, version())))
+    try:
+        repo = discover(Path.cwd(), os.environ)
+        store = open_store(repo.common_dir)
+    except RelayError as error:
+        yield Finding("repository", BAD, str(error), error.hint)
+    else:
+        yield Finding("repository", OK, str(repo.home or repo.common_dir))
+        yield from _repository(repo, store)
+    yield from _agents()
+
+
+def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
+    if repo.key_file.exists():
+        try:
+            yield Finding("key", OK, f"id {load(repo).key_id}")
+        except RelayError as error:
+            yield Finding("key", BAD, str(error), error.hint)
+    else:
+        lacks = bool(journal.sessions(store))
+        yield Finding("key", BAD if lacks else NOTE, "there is no signing key yet", "git relay init")
+    plan = hooks.plan(repo, repo.work_tree or repo.common_dir)
+    good = plan.route is not hooks.Route.WATCH
+    yield Finding(
+        "hook",
+        OK if good else NOTE,
+        f"{plan.route}{': ' + plan.reason if plan.reason else ''}",
+        "safe points are found by watching HEAD; nothing to do",
+    )
+    git = repo.git()
+    if not git.text("config", "user.email", ok=(0, 1)):
+        yield Finding(
+            "identity",
+            NOTE,
+            "user.email is not set: an agent's commits may fail",
+            "git config user.email you@example.com",
+        )
+    if git.text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
+        yield Finding(
+            "signing",
+            NOTE,
+            "commit.gpgsign is on: an agent's commit may wait for a passphrase",
+            "git config commit.gpgsign false",
+        )
+    if any(line.startswith(b"160000 ") for line in git.run("ls-files", "-s", "-z", "--", ".relay").split(b"\0")):
+        yield Finding("gitlink", BAD, "a session's worktree is committed as a gitlink", "git rm --cached -r .relay")
+    mirrors = git.text("config", "--get-regexp", r"^remote\..*\.mirror$", ok=(0, 1))
+    if "true" in mirrors:
+        yield Finding("mirror", NOTE, "a mirror remote pushes relay's refs too", "git config --get-regexp mirror")
+    for session in journal.sessions(store):
+        try:
+            entry = journal.tip(store, session).entry
+        except RelayError as error:
+            yield Finding(session, BAD, str(error), error.hint)
+            continue
+        if entry.state not in RESTS and not journal.is_running(repo, session):
+            yield Finding(session, NOTE, f"interrupted while {entry.state}", f"git relay handoff {session} --to AGENT")
+
+
+def _agents() -> Iterator[Finding]:
+    for name, agent in AGENTS.items():
+        verdict = agent.check(os.environ, Permission.SANDBOX)
+        if isinstance(verdict, Unready):
+            yield Finding(name, NOTE, verdict.reason, verdict.hint)
+        else:
+            yield Finding(name, OK, f"{agent.title}: {verdict.program}")
+    if shutil.which("git-relay") is None:
+        yield Finding(
+            "PATH", NOTE, "git-relay is not on PATH: `git relay` works only by its full name", "add its folder to PATH"
+        )

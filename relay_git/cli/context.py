@@ -1,0 +1,96 @@
+"""What a command needs from the machine: repository, store, key, settings, clock, environment.
+
+Promise: nothing is made or changed here; settings that cannot be understood are refused with the key's name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from relay_git.agents import find_agent
+from relay_git.agents.agent import Permission
+from relay_git.cli.teller import ConsoleTeller
+from relay_git.contract.sign import Key
+from relay_git.errors import UserError, printable
+from relay_git.git.libgit2 import open_store
+from relay_git.git.repo import Repo, discover
+from relay_git.git.store import Store
+from relay_git.supervisor.run import Surroundings, Teller
+from relay_git.supervisor.settings import Settings
+
+
+def open_repo() -> tuple[Repo, Store]:
+    """The repository that the user stands in, and its store."""
+    repo = discover(_here(), os.environ)
+    return repo, open_store(repo.common_dir)
+
+
+def surroundings(
+    repo: Repo, store: Store, key: Key, *, teller: Teller | None = None, stop: threading.Event | None = None
+) -> Surroundings:
+    """All that a run is given from outside."""
+    return Surroundings(
+        repo, store, key, settings(repo), dict(os.environ), now, teller or ConsoleTeller(), stop or threading.Event()
+    )
+
+
+def now() -> datetime:
+    """The present moment, aware, UTC."""
+    return datetime.now(UTC)
+
+
+def settings(repo: Repo) -> Settings:
+    """The user's `git config relay.*`; raises UserError on a value that means nothing."""
+    out = repo.git().run("config", "--null", "--get-regexp", r"^relay\.", ok=(0, 1))
+    pairs = (item.partition("\n") for item in out.decode("utf-8", "replace").split("\0") if item)
+    values = {name: value for name, _, value in pairs}
+    base = Settings()
+    return Settings(
+        grace=_seconds(values, "relay.grace", base.grace),
+        hard_limit=_seconds(values, "relay.hardlimit", base.hard_limit),
+        term_grace=_seconds(values, "relay.termgrace", base.term_grace),
+        ack_timeout=_seconds(values, "relay.acktimeout", base.ack_timeout),
+        agents=agent_list(values.get("relay.agents", "")),
+        permissions=_permissions(values),
+    )
+
+
+def agent_list(text: str) -> tuple[str, ...]:
+    """The agents in a list such as `codex,claude`, under our names; raises UserError on a name we do not know."""
+    return tuple(find_agent(word).name for word in (w.strip() for w in text.split(",")) if word)
+
+
+def _permissions(values: dict[str, str]) -> dict[str, Permission]:
+    found = {}
+    for name, value in values.items():
+        if name.endswith(".permission") and name.count(".") == 2:
+            try:
+                found[find_agent(name.split(".")[1]).name] = Permission(value)
+            except ValueError as error:
+                raise UserError(
+                    f"{name} is {printable(value)}, it can be sandbox or full", hint=f"git config {name} sandbox"
+                ) from error
+    return found
+
+
+def _seconds(values: dict[str, str], name: str, default: float) -> float:
+    try:
+        seconds = float(values.get(name, default))
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds <= 86_400:
+        raise UserError(
+            f"{name} is {printable(values[name])}, it must be seconds between 0 and 86400",
+            hint=f"git config {name} {default:.0f}",
+        )
+    return seconds
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UserError("the folder you stand in does not exist any more", hint="cd to your project") from error

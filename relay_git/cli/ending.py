@@ -1,0 +1,43 @@
+"""`land` and `drop`: the end of a session."""
+
+from __future__ import annotations
+
+from relay_git.cli import context
+from relay_git.errors import ExitCode, UserError
+from relay_git.ledger import journal
+from relay_git.ledger.key import load
+from relay_git.supervisor import landing
+from relay_git.supervisor.landing import How
+from relay_git.supervisor.run import take_up
+
+
+def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
+    """Bring the work to the user's branch and print the way back."""
+    chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
+    if len(chosen) > 1:
+        raise UserError("give one of --merge, --squash and --rebase", hint="git relay land -h")
+    repo, store = context.open_repo()
+    session = journal.find(store, word)
+    with journal.writer(repo, session):
+        run = take_up(context.surroundings(repo, store, load(repo)), session)
+        done = landing.land(run, chosen[0] if chosen else How.MERGE)
+    if done.before == done.after:
+        print(f"nothing to land: {done.branch} already has all of {session}")
+        return ExitCode.DONE
+    print(f"landed {session} on {done.branch}: {done.before[:12]} -> {done.after[:12]}")
+    print(f"the way back: git reset --keep {done.before}")
+    print(f"clean up:     git relay drop {session}")
+    return ExitCode.DONE
+
+
+def drop(word: str | None, *, force: bool) -> int:
+    """Take the session away and say what went."""
+    repo, store = context.open_repo()
+    session = journal.find(store, word)
+    with journal.writer(repo, session):
+        run = take_up(context.surroundings(repo, store, load(repo)), session)
+        for line in landing.drop(run, force=force):
+            print(f"removed {line}")
+    if not force:
+        print(f"kept the history: git relay log {session}")
+    return ExitCode.DONE

@@ -1,0 +1,222 @@
+"""`start` and `handoff`: the commands that carry a session."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from relay_git.agents import AGENTS, find_agent
+from relay_git.agents.agent import Unready
+from relay_git.cli import context
+from relay_git.cli.teller import ConsoleTeller
+from relay_git.contract.lifecycle import RESTS, Event, State
+from relay_git.errors import AgentError, ExitCode, RelayError, UserError
+from relay_git.git.repo import Repo
+from relay_git.git.run import disk_error
+from relay_git.ledger import journal
+from relay_git.ledger.key import ensure, load
+from relay_git.supervisor import opening, request
+from relay_git.supervisor.carry import carry as carry_on
+from relay_git.supervisor.handoff import fence
+from relay_git.supervisor.request import Request
+from relay_git.supervisor.run import Run, Surroundings, take_up
+from relay_git.supervisor.settings import Settings
+
+
+def start(words: str | None, file: Path | None, agent: str | None, then: str | None, base: str, *, carry: bool) -> int:
+    """Open a session and carry it until it is at rest."""
+    task = opening.clean_task(_task_bytes(words, file))
+    repo, store = context.open_repo()
+    settings = context.settings(repo)
+    first, rest = _order(settings, agent, then)
+    verdict = find_agent(first).check(os.environ, settings.permission(first))
+    if isinstance(verdict, Unready):
+        raise AgentError(f"{first} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
+    key = ensure(repo, store)
+    teller = ConsoleTeller()
+    with _clean_stop(teller) as stop:
+        around = context.surroundings(repo, store, key, teller=teller, stop=stop)
+        _say_first(repo, teller, carry=carry, rest=rest)
+        run = opening.open_session(around, opening.Order(task, first, rest, base, carry))
+        teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
+        teller.say(f"leg 1: {find_agent(first).title}")
+        return _carry(around, run, teller)
+
+
+def handoff(word: str | None, to: str | None, reason: str) -> int:
+    """Ask a running supervisor for a handoff, or carry a resting session on from here."""
+    repo, store = context.open_repo()
+    session = journal.find(store, word)
+    entry = journal.tip(store, session).entry
+    name = find_agent(to).name if to is not None else ""
+    if entry.state in (State.DONE,) or entry.event is Event.DROPPED:
+        raise UserError(
+            f"the session {session} is {entry.state}: there is nothing to hand over", hint=f"git relay land {session}"
+        )
+    if not name and not entry.candidates and not entry.next_agent:
+        raise UserError(
+            f"no agent is named that could follow {entry.agent}", hint=f"git relay handoff {session} --to AGENT"
+        )
+    if name:
+        verdict = find_agent(name).check(os.environ, context.settings(repo).permission(name))
+        if isinstance(verdict, Unready):
+            raise AgentError(f"{name} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
+    if journal.is_running(repo, session):
+        request.put(repo, session, Request("handoff", name, reason))
+        print(
+            f"{session}: asked; {entry.agent} is paused after its next commit, or at the end of a tool call",
+            file=sys.stderr,
+        )
+        return ExitCode.DONE
+    teller = ConsoleTeller()
+    with _clean_stop(teller) as stop, journal.writer(repo, session):
+        around = context.surroundings(repo, store, load(repo), teller=teller, stop=stop)
+        run = take_up(around, session)
+        run.prefer = name
+        if run.state in RESTS or run.state is State.RUNNING:
+            fence(run, None)
+            run.record(
+                Event.HANDOFF_ASKED,
+                pause_reason="handoff",
+                reason=reason or "asked for by the user",
+                safe_point="ended",
+                passed_over=(),
+            )
+        return _carry(around, run, teller, locked=True)
+
+
+def _carry(around: Surroundings, run: Run, teller: ConsoleTeller, *, locked: bool = False) -> int:
+    if not locked:
+        with journal.writer(around.repo, run.session):
+            return _carry(around, run, teller, locked=True)
+    try:
+        with teller:
+            state = carry_on(run)
+    except OSError as error:
+        _leave(run)
+        raise disk_error(error, "the session could not go on") from error
+    except (RelayError, KeyboardInterrupt):
+        _leave(run)
+        raise
+    return _tell_end(run, state)
+
+
+def _leave(run: Run) -> None:
+    """No agent may go on unwatched when the supervisor gives up; what is in the worktree stays as it is."""
+    if run.state not in RESTS:
+        fence(run, None)
+        print(f"git relay: the session {run.session} is interrupted; its worktree is as it was", file=sys.stderr)
+        print(f"hint: to go on: git relay handoff {run.session} --to AGENT", file=sys.stderr)
+
+
+def _tell_end(run: Run, state: State) -> int:
+    entry, name = run.tip.entry, run.session
+    say = run.around.teller.say
+    match state:
+        case State.DONE:
+            say(f"{name} is done after {entry.leg} leg{'s' if entry.leg > 1 else ''}: {entry.reason}")
+            say(f"see it:  git log -p {entry.base_commit[:12]}..relay/{name}")
+            say(f"take it: git relay land {name}")
+            return ExitCode.DONE
+        case State.STOPPED:
+            say(f"{name} is stopped; the contract {entry.contract_id} is kept")
+            say(f"go on:   git relay handoff {name} --to AGENT")
+            return ExitCode.INTERRUPTED if run.around.stop.is_set() else ExitCode.DONE
+        case State.FAILED:
+            say(f"{name} has failed: {entry.reason}")
+            return ExitCode.REFUSED
+        case _:
+            say(f"{name} needs you: no agent is left that can go on; the contract {entry.contract_id} is kept")
+            for passed in entry.passed_over:
+                say(f"  {passed.agent}: {passed.reason}")
+            say(f"read it: git relay show {name}")
+            say(f"go on:   git relay handoff {name} --to AGENT")
+            return ExitCode.FAILED
+
+
+def _task_bytes(words: str | None, file: Path | None) -> bytes:
+    if (words is None) == (file is None):
+        raise UserError(
+            "give the task once: as words, as - for standard input, or by --file", hint='git relay start "your task"'
+        )
+    if file is not None:
+        try:
+            with file.open("rb") as source:
+                return source.read(opening.MAX_TASK + 1)
+        except OSError as error:
+            raise UserError(f"the task file {file} cannot be read: {error.strerror}", hint=f"ls -l {file}") from error
+    if words == "-":
+        return sys.stdin.buffer.read(opening.MAX_TASK + 1)
+    return os.fsencode(words or "")
+
+
+def _order(settings: Settings, agent: str | None, then: str | None) -> tuple[str, tuple[str, ...]]:
+    """Who begins and who follows: what the user typed, else relay.agents, else the first real agent that is ready."""
+    named = settings.agents
+    if agent is not None:
+        first = find_agent(agent).name
+    elif named:
+        first = named[0]
+    else:
+        first = _first_ready(settings)
+    rest = context.agent_list(then) if then is not None else tuple(n for n in named if n != first)
+    return first, rest
+
+
+def _first_ready(settings: Settings) -> str:
+    reasons = []
+    for name, agent in AGENTS.items():
+        if name == "demo":
+            continue
+        verdict = agent.check(os.environ, settings.permission(name))
+        if not isinstance(verdict, Unready):
+            return name
+        reasons.append(f"{name}: {verdict.reason}")
+    raise AgentError(
+        f"no agent can be started here ({'; '.join(reasons)})",
+        hint="git relay doctor; to see how it works: git relay demo",
+    )
+
+
+def _say_first(repo: Repo, teller: ConsoleTeller, *, carry: bool, rest: tuple[str, ...]) -> None:
+    git = repo.git()
+    if git.result("symbolic-ref", "--quiet", "HEAD").returncode != 0:
+        teller.say("note: HEAD is detached; the session starts from that commit")
+    left = opening.what_is_left_out(repo)
+    if left and not carry:
+        teller.say(
+            f"note: {left} uncommitted change{'s are' if left > 1 else ' is'} not in the session (--carry copies them)"
+        )
+    if not git.text("config", "user.email", ok=(0, 1)) and not os.environ.get("GIT_AUTHOR_EMAIL"):
+        teller.say(
+            "note: user.email is not set, so the agent's commits may fail: git config user.email you@example.com"
+        )
+    if git.text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
+        teller.say("note: commit.gpgsign is on; an agent's commit may wait for a passphrase nobody types")
+    if not rest:
+        teller.say("note: no agent is named that could follow; name it with --then or git config relay.agents")
+
+
+@contextmanager
+def _clean_stop(teller: ConsoleTeller) -> Iterator[threading.Event]:
+    """The first Ctrl-C, TERM or HUP asks for a clean stop, a second Ctrl-C interrupts at once."""
+    stop = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        del frame
+        if stop.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,127 @@
+"""`status` and `log`: what stands in the journal, for people and programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay_git.cli import context
+from relay_git.cli.render import print_json, print_table
+from relay_git.contract.lifecycle import RESTS, Event, State
+from relay_git.errors import ExitCode
+from relay_git.git.repo import Repo
+from relay_git.git.store import Store
+from relay_git.ledger import journal
+from relay_git.ledger.journal import Entry
+from relay_git.session import SessionId
+
+
+def status(word: str | None, *, as_json: bool, everything: bool) -> int:
+    """Every session, or the one named, with the next command to type."""
+    repo, store = context.open_repo()
+    names = [journal.find(store, word)] if word is not None else journal.sessions(store)
+    shown = [_standing(repo, store, name) for name in names]
+    shown = [s for s in shown if everything or word is not None or not s["dropped"]]
+    if as_json:
+        print_json({"sessions": shown})
+    elif not shown:
+        print('no session here; start one: git relay start "your task"')
+    else:
+        rows = [(s["id"], _state_word(s), s["leg"], s["agent"], s["at"], s["title"]) for s in shown]
+        print_table(("SESSION", "STATE", "LEG", "AGENT", "SINCE", "TASK"), rows)
+        for s in shown:
+            print(f"{s['id']}: {s['next']}")
+    return ExitCode.DONE
+
+
+def log(word: str | None, *, as_json: bool) -> int:
+    """The journal of a session, oldest first."""
+    _, store = context.open_repo()
+    session = journal.find(store, word)
+    entries = [r.entry for r in reversed(list(journal.chain(store, session)))]
+    if as_json:
+        print_json({"session": session, "entries": [_entry(e) for e in entries]})
+    else:
+        rows = [(e.at, e.leg, e.agent, e.event, e.state, _what(e)) for e in entries]
+        print_table(("AT", "LEG", "AGENT", "EVENT", "STATE", "WHAT"), rows)
+    return ExitCode.DONE
+
+
+def _standing(repo: Repo, store: Store, session: SessionId) -> dict[str, Any]:
+    entries = [r.entry for r in reversed(list(journal.chain(store, session)))]
+    tip = entries[-1]
+    running = tip.state not in RESTS and journal.is_running(repo, session)
+    return {
+        "id": session,
+        "state": str(tip.state),
+        "running": running,
+        "interrupted": tip.state not in RESTS and not running,
+        "dropped": any(e.event is Event.DROPPED for e in entries),
+        "title": tip.title,
+        "agent": tip.agent,
+        "leg": tip.leg,
+        "legs": _legs(entries),
+        "at": tip.at,
+        "startedAt": entries[0].at,
+        "branch": tip.branch,
+        "worktree": str(repo.session_dir(session)) if repo.home is not None else "",
+        "baseCommit": tip.base_commit,
+        "contractId": tip.contract_id,
+        "candidates": list(tip.candidates),
+        "passedOver": [{"agent": p.agent, "reason": p.reason} for p in tip.passed_over],
+        "reason": tip.reason,
+        "next": _next(tip, running=running, landed=any(e.event is Event.LANDED for e in entries)),
+    }
+
+
+def _legs(entries: list[Entry]) -> list[dict[str, Any]]:
+    """One row a leg: who, since when, and why it ended."""
+    legs: dict[int, dict[str, Any]] = {}
+    for entry in entries:
+        leg = legs.setdefault(
+            entry.leg,
+            {"leg": entry.leg, "agent": entry.agent, "startedAt": entry.at, "nativeId": "", "pausedBecause": ""},
+        )
+        leg["nativeId"] = entry.native_id or leg["nativeId"]
+        leg["pausedBecause"] = entry.pause_reason or leg["pausedBecause"]
+    return list(legs.values())
+
+
+def _state_word(standing: dict[str, Any]) -> str:
+    return f"{standing['state']} (interrupted)" if standing["interrupted"] else str(standing["state"])
+
+
+def _next(tip: Entry, *, running: bool, landed: bool) -> str:
+    name = tip.session_id
+    if running:
+        return f"{tip.agent} is at work; git relay handoff {name} hands it over"
+    if tip.event is Event.DROPPED:
+        return f"dropped; its history: git relay log {name}"
+    if tip.state is State.DONE:
+        return f"landed; git relay drop {name} cleans up" if landed else f"git relay land {name}"
+    if tip.state is State.FAILED:
+        return f"git relay verify {name}"
+    return f"git relay handoff {name} --to AGENT"
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    from relay_git.contract.canonical import strict_parse
+
+    return strict_parse(entry.to_json())
+
+
+def _what(entry: Entry) -> str:
+    match entry.event:
+        case Event.CONTRACT_BUILT:
+            return entry.contract_id
+        case Event.SNAPSHOT_TAKEN:
+            return f"{entry.snapshot[:12]} ({entry.safe_point})"
+        case Event.CHOSEN | Event.LAUNCHED if entry.next_agent:
+            return f"next: {entry.next_agent}"
+        case Event.NONE_LEFT | Event.PASSED_OVER:
+            return "; ".join(f"{p.agent}: {p.reason}" for p in entry.passed_over)
+        case Event.STARTED:
+            return entry.title
+        case Event.LAUNCHED | Event.IDENTIFIED:
+            return entry.native_id
+        case _:
+            return entry.reason

@@ -1,0 +1,56 @@
+"""`init` and `uninstall`: what git relay puts into a repository, and how it comes out again."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+
+from relay_git.cli import context
+from relay_git.errors import ExitCode, UserError
+from relay_git.git import hooks, worktree
+from relay_git.git.run import disk_error
+from relay_git.ledger import journal
+from relay_git.ledger.key import ensure, renew
+
+
+def init(*, new_key: bool) -> int:
+    """Make the key and the exclude line; doing it again changes nothing."""
+    repo, store = context.open_repo()
+    had = repo.key_file.exists()
+    key = renew(repo) if new_key else ensure(repo, store)
+    worktree.exclude(repo)
+    print(f"{'using the' if had and not new_key else 'made a new'} signing key {repo.key_file} (id {key.key_id})")
+    print('ready; start with: git relay start "your task"')
+    return ExitCode.DONE
+
+
+def uninstall(*, key: bool) -> int:
+    """Take out the hook block, the exclude line and our private files; sessions, their work and the key stay."""
+    repo, store = context.open_repo()
+    names = journal.sessions(store)
+    running = [s for s in names if journal.is_running(repo, s)]
+    if running:
+        raise UserError(
+            f"the session {running[0]} is running",
+            hint=f"git relay handoff {running[0]}, or stop it with Ctrl-C, then uninstall",
+        )
+    for file in hooks.uninstall(repo):
+        print(f"took our block out of {file}")
+    worktrees = [s for s in names if repo.home is not None and repo.session_dir(s).exists()]
+    try:
+        if not worktrees and worktree.unexclude(repo):
+            print(f"took our line out of {repo.exclude_file}")
+        for name in ("locks", "logs") if worktrees else ("locks", "logs", "spool"):
+            shutil.rmtree(repo.relay_dir / name, ignore_errors=True)
+        if key and repo.key_file.exists():
+            repo.key_file.unlink()
+            print("deleted the signing key")
+        with contextlib.suppress(OSError):
+            repo.relay_dir.rmdir()
+    except OSError as error:
+        raise disk_error(error, "not all could be taken out") from error
+    for session in names:
+        print(f"kept the session {session}; to remove it: git relay drop --force {session}")
+    if repo.key_file.exists():
+        print(f"kept the signing key {repo.key_file}; with --key it goes too")
+    return ExitCode.DONE

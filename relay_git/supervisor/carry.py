@@ -1,0 +1,169 @@
+"""Carrying a session: one loop that does what the journal's tip says is due, until the session is at rest.
+
+Promise: the loop holds no state that a crash could lose but the process it watches; whatever happens is recorded first.
+"""
+
+from __future__ import annotations
+
+import time
+
+from relay_git.contract.lifecycle import RESTS, Event, State
+from relay_git.errors import AgentError
+from relay_git.session import LimitNotice
+from relay_git.supervisor import dispatch, handoff, pause, request
+from relay_git.supervisor.run import Run
+from relay_git.supervisor.watch import Seen, Watcher
+
+_STEP = 0.1
+STOP = "stop"
+
+
+def carry(run: Run) -> State:
+    """Do what is due until the session is at rest; the state it rests in."""
+    watcher: Watcher | None = None
+    while run.state not in RESTS:
+        match run.state:
+            case State.RUNNING:
+                watcher = _running(run, watcher)
+            case State.PAUSING:
+                _pausing(run, watcher)
+            case State.SNAPSHOTTED:
+                _snapshotted(run, watcher)
+                watcher = None
+            case State.ENVELOPE_BUILT:
+                handoff.write_note(run)
+                _onward(run)
+            case State.DISPATCHED:
+                watcher = dispatch.send(run)
+            case State.RESUMING:
+                watcher = _resuming(run, watcher)
+    return run.state
+
+
+def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
+    if watcher is not None:
+        _watch(run, watcher)
+        return watcher
+    if run.tip.entry.event is not Event.STARTED:
+        _pause_for(run, Event.AGENT_DIED, "supervisor-died", "the supervisor ended while the agent worked")
+        return None
+    try:
+        return dispatch.launch_first(run)
+    except AgentError as error:
+        _pause_for(run, Event.AGENT_DIED, "agent-failed", str(error))
+        return None
+
+
+def _watch(run: Run, watcher: Watcher) -> None:
+    """Until something happens that ends the leg; it is recorded."""
+    while True:
+        seen = watcher.look()
+        if watcher.native_id != run.tip.entry.native_id:
+            run.record(Event.IDENTIFIED, native_id=watcher.native_id)
+        if seen.out_of_quota is not None:
+            return _pause_for(run, Event.LIMIT_SEEN, f"{seen.out_of_quota.kind}-limit", _limit_words(seen.out_of_quota))
+        if seen.exit is not None:
+            return _ended(run, watcher, seen)
+        if seen.stop or (seen.request is not None and seen.request.kind == STOP):
+            return _pause_for(run, Event.STOP_ASKED, STOP, "stopped by the user")
+        if seen.request is not None:
+            return _handoff_asked(run, seen.request)
+        time.sleep(_STEP)
+
+
+def _ended(run: Run, watcher: Watcher, seen: Seen) -> None:
+    """The agent ended by itself: done, at a limit, or failed. The exit status alone proves nothing."""
+    if seen.limit is not None and not (seen.exit == 0 and seen.ended is not None and seen.ended.ok):
+        return _pause_for(run, Event.LIMIT_SEEN, f"{seen.limit.kind}-limit", _limit_words(seen.limit))
+    if seen.exit == 0 and seen.resumed and (seen.ended is None or seen.ended.ok):
+        return _done(run, watcher)
+    said = (seen.ended.detail if seen.ended is not None else "") or watcher.process.complaint()
+    why = (
+        "it ended without a single finished turn"
+        if seen.exit == 0 and not seen.resumed
+        else f"it ended with status {seen.exit}"
+    )
+    return _pause_for(run, Event.AGENT_DIED, "agent-failed", f"{why}: {said or 'no message'}")
+
+
+def _done(run: Run, watcher: Watcher) -> None:
+    handoff.fence(run, watcher)
+    taken = handoff.take_snapshot(run)
+    left = "; files it had not committed were kept as a snapshot commit" if taken.commit != taken.head else ""
+    run.record(
+        Event.AGENT_DONE,
+        reason=f"{watcher.agent.name} finished{left}",
+        pid=0,
+        pid_started=0,
+        supervisor=0,
+        pause_reason="",
+    )
+    for loss in taken.losses:
+        run.around.teller.say(f"note: {loss}")
+
+
+def _pausing(run: Run, watcher: Watcher | None) -> None:
+    entry = run.tip.entry
+    point = entry.safe_point or pause.SafePoint.ENDED
+    if watcher is not None:
+        willing = entry.pause_reason in ("handoff", STOP)
+        point = pause.hold(run, watcher, wait_for_commit=willing and not run.around.stop.is_set())
+    run.around.teller.say(f"leg {entry.leg} ({entry.agent}) is paused at a safe point: {point}")
+    taken = handoff.take_snapshot(run)
+    run.record(Event.SNAPSHOT_TAKEN, safe_point=str(point), snapshot=taken.commit)
+    request.clear(run.around.repo, run.session)
+
+
+def _snapshotted(run: Run, watcher: Watcher | None) -> None:
+    """Fence, and look at the tree once more: what was told to end may have written a last time."""
+    handoff.fence(run, watcher)
+    taken = handoff.take_snapshot(run)
+    if taken.commit != run.tip.entry.snapshot:
+        run.record(Event.SNAPSHOT_TAKEN, snapshot=taken.commit)
+    handoff.write_contract(run, taken, watcher)
+    run.around.teller.say(f"contract {run.tip.entry.contract_id} is signed and stored; snapshot {taken.commit[:12]}")
+
+
+def _onward(run: Run) -> None:
+    entry = run.tip.entry
+    if entry.pause_reason == STOP or run.around.stop.is_set():
+        run.record(Event.STOP_ASKED, supervisor=0, pid=0, pid_started=0)
+        return
+    dispatch.choose(run)
+    if run.state is State.DISPATCHED:
+        run.around.teller.say(f"leg {entry.leg + 1}: handing over to {run.tip.entry.next_agent}")
+
+
+def _resuming(run: Run, watcher: Watcher | None) -> Watcher | None:
+    if watcher is None:
+        handoff.fence(run, None)
+        dispatch.pass_over(run, "the supervisor ended before it had taken over")
+        return None
+    if dispatch.acknowledge(run, watcher):
+        run.around.teller.say(
+            f"leg {run.tip.entry.leg} ({watcher.agent.name}) has picked the work up: {run.tip.entry.reason}"
+        )
+        return watcher
+    return None
+
+
+def _handoff_asked(run: Run, asked: request.Request) -> None:
+    rest = run.tip.entry.candidates
+    if asked.to:
+        rest = (asked.to, *(c for c in rest if c != asked.to))
+    _pause_for(run, Event.HANDOFF_ASKED, "handoff", asked.reason or "asked for by the user", candidates=rest)
+
+
+def _pause_for(run: Run, event: Event, reason: str, words: str, candidates: tuple[str, ...] | None = None) -> None:
+    entry = run.tip.entry
+    run.around.teller.say(f"leg {entry.leg} ({entry.agent}): {words}")
+    rest = entry.candidates if candidates is None else candidates
+    run.record(event, pause_reason=reason, reason=words, safe_point="", candidates=rest, passed_over=())
+
+
+def _limit_words(notice: LimitNotice) -> str:
+    until = (
+        f", resets at {notice.resets_at:%Y-%m-%d %H:%M} UTC" if notice.resets_at is not None else ", reset time unknown"
+    )
+    window = f" ({notice.window})" if notice.window else ""
+    return f"{notice.kind} limit{window}{until}"

@@ -1,0 +1,214 @@
+"""The handoff's second half: choose the next agent, verify, start it, and wait until it shows that it took over.
+
+Promise: what an agent is told comes from a contract that was read back from git and verified a moment before. A
+candidate that is missing, not signed in, at its limit or dead at start is passed over with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from relay_git.agents import find_agent
+from relay_git.agents.agent import Agent, Ready, Unready, Unsupported
+from relay_git.contract.brief import brief
+from relay_git.contract.lifecycle import Event
+from relay_git.errors import AgentError, SignatureRefused
+from relay_git.git import hooks
+from relay_git.git.repo import make_private, write_private
+from relay_git.git.run import without_local_env
+from relay_git.git.store import Oid
+from relay_git.ledger.journal import PassedOver
+from relay_git.supervisor import handoff, pause, process
+from relay_git.supervisor.run import Run
+from relay_git.supervisor.watch import Seen, Watcher
+
+_STEP = 0.05
+
+
+def choose(run: Run) -> None:
+    """Record the first candidate in the user's order that can be started, or that none is left."""
+    entry = run.tip.entry
+    passed, rest = list(entry.passed_over), list(entry.candidates)
+    if run.prefer:
+        rest = [run.prefer, *(name for name in rest if name != run.prefer)]
+        run.prefer = ""
+    while rest:
+        name = rest.pop(0)
+        verdict = check(run, find_agent(name))
+        if isinstance(verdict, Ready):
+            run.record(Event.CHOSEN, next_agent=name, candidates=tuple(rest), passed_over=tuple(passed))
+            return
+        passed.append(PassedOver(name, verdict.reason))
+        run.around.teller.say(f"{name} is passed over: {verdict.reason}")
+    run.record(Event.NONE_LEFT, next_agent="", candidates=(), passed_over=tuple(passed))
+
+
+def check(run: Run, agent: Agent) -> Ready | Unready:
+    """Whether the agent can be started here with the permission that the user set."""
+    around = run.around
+    return agent.check(around.env, around.settings.permission(agent.name))
+
+
+def send(run: Run) -> Watcher | None:
+    """Start the chosen agent on the verified brief; None where it was passed over or the contract refused."""
+    entry = run.tip.entry
+    try:
+        verdict = handoff.verified(run)
+    except SignatureRefused as error:
+        run.record(Event.REFUSED, reason=str(error))
+        raise
+    agent = find_agent(entry.next_agent)
+    try:
+        watcher = launch(run, agent, entry.leg + 1, brief(verdict.contract))
+    except AgentError as error:
+        pass_over(run, str(error))
+        return None
+    _record_launch(run, watcher)
+    return watcher
+
+
+def launch_first(run: Run) -> Watcher:
+    """Start the first leg on the user's own task."""
+    agent = find_agent(run.tip.entry.agent)
+    watcher = launch(run, agent, run.tip.entry.leg, f"{handoff.task(run)}\n{_standing_order(run)}")
+    _record_launch(run, watcher)
+    return watcher
+
+
+def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
+    """Start an agent in the session's worktree; raises AgentError where it cannot be started."""
+    around, place = run.around, run.place(leg, agent.name)
+    ready = check(run, agent)
+    if isinstance(ready, Unready):
+        raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
+    permission = around.settings.permission(agent.name)
+    plan = agent.launch(place, prompt, ready, permission, around.env)
+    if isinstance(plan, Unsupported):
+        raise AgentError(f"{agent.title} cannot be started: {plan.reason}", hint="git relay doctor")
+    _make_room(run, place.private_dir)
+    for name, data in plan.files.items():
+        write_private(place.private_dir / name, data)
+    write_private(place.private_dir / "prompt", plan.stdin)
+    hook = hooks.plan(around.repo, place.worktree)
+    hooks.install(hook)
+    for line in (*ready.notes, *plan.grants):
+        around.teller.say(f"  {line}")
+    env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
+    env |= (
+        {"RELAY_LEG": str(leg), "PATH": _path_with_us(env.get("PATH", os.defpath))}
+        | hooks.environment(hook)
+        | dict(plan.env)
+    )
+    log = around.repo.log_dir(run.session) / f"leg-{leg}-{agent.name}"
+    started = process.start(
+        plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
+    )
+    return Watcher(run, agent, started, plan.native_id)
+
+
+def acknowledge(run: Run, watcher: Watcher) -> bool:
+    """Wait for evidence from the new leg itself; False where it was passed over, with the reason recorded."""
+    entry, deadline = run.tip.entry, time.monotonic() + run.around.settings.ack_timeout
+    while True:
+        seen = watcher.look()
+        if seen.accepted == entry.contract_id or seen.resumed:
+            how = "ran git relay accept" if seen.accepted == entry.contract_id else "finished a model turn"
+            run.record(
+                Event.ACKNOWLEDGED,
+                leg=entry.leg + 1,
+                agent=watcher.agent.name,
+                native_id=watcher.native_id,
+                next_agent="",
+                reason=f"{watcher.agent.name} {how}",
+                pause_reason="",
+                safe_point="",
+            )
+            return True
+        reason = _why_not(watcher, seen, time.monotonic() > deadline)
+        if reason:
+            _give_up(run, watcher, reason)
+            return False
+        if seen.stop or seen.request is not None:
+            _give_up(run, watcher, "a stop was asked for" if seen.stop else "another handoff was asked for")
+            return False
+        time.sleep(_STEP)
+
+
+def pass_over(run: Run, reason: str) -> None:
+    """Record that the chosen agent did not take the session up, and why."""
+    entry = run.tip.entry
+    run.around.teller.say(f"{entry.next_agent} is passed over: {reason}")
+    passed = (*entry.passed_over, PassedOver(entry.next_agent, reason))
+    run.record(Event.PASSED_OVER, next_agent="", passed_over=passed, pid=0, pid_started=0)
+
+
+def _give_up(run: Run, watcher: Watcher, reason: str) -> None:
+    """End a leg that did not take over; if it changed the tree all the same, that work is kept like any other."""
+    entry = run.tip.entry
+    handoff.fence(run, watcher)
+    if handoff.take_snapshot(run).tree == _tree_of(run):
+        pass_over(run, reason)
+        return
+    run.record(
+        Event.STRAYED,
+        leg=entry.leg + 1,
+        agent=watcher.agent.name,
+        native_id=watcher.native_id,
+        next_agent="",
+        pause_reason="agent-failed",
+        reason=f"{watcher.agent.name} changed files without taking the session up: {reason}",
+        safe_point="ended",
+    )
+
+
+def _tree_of(run: Run) -> str:
+    commit = run.around.store.commit(Oid(run.tip.entry.snapshot))
+    return commit.tree if commit is not None else ""
+
+
+def _why_not(watcher: Watcher, seen: Seen, late: bool) -> str:
+    if seen.out_of_quota is not None or (seen.exit is not None and seen.limit is not None):
+        return f"it is at its limit ({seen.limit.evidence if seen.limit else ''})"
+    if seen.exit is not None:
+        return f"it ended at start with status {seen.exit}: {watcher.process.complaint() or 'no message'}"
+    return "it did not show in time that it had taken over" if late else ""
+
+
+def _record_launch(run: Run, watcher: Watcher) -> None:
+    started = watcher.process
+    run.record(
+        Event.LAUNCHED,
+        pid=started.pid,
+        pid_started=started.started,
+        supervisor=os.getpid(),
+        native_id=watcher.native_id,
+        permission=str(run.around.settings.permission(watcher.agent.name)),
+    )
+
+
+def _make_room(run: Run, private: Path) -> None:
+    """Folders that must be there before a sandbox is drawn around the agent, and no word left from the last leg."""
+    pause.lower_flag(run)
+    make_private(private)
+    for folder in ("refs/heads/relay", "logs/refs/heads/relay"):
+        (run.around.repo.common_dir / folder).mkdir(parents=True, exist_ok=True)
+
+
+def _path_with_us(path: str) -> str:
+    """The PATH on which the agent finds `git relay`, also where it was started by its full name."""
+    if shutil.which("git-relay", path=path):
+        return path
+    return os.pathsep.join([str(Path(sys.argv[0]).resolve().parent), path])
+
+
+def _standing_order(run: Run) -> str:
+    return (
+        f"\n(You work on the branch relay/{run.session}, in a worktree of its own. Stay on it and commit small, "
+        "finished steps: each commit is a point at which the work can be handed to another agent without loss. "
+        "What the next agent must know can stand in commit trailers: Relay-Do-Not-Redo:, Relay-Decision:, "
+        "Relay-Constraint:, Relay-Next:.)\n"
+    )

@@ -1,0 +1,124 @@
+"""The handoff's first half: snapshot, fence, contract, each recorded before the next begins.
+
+Promise: the contract is built from what git and the transcript say after the old process tree is proven gone, and it is
+in the journal before its note is written. Each step can be done again after a crash.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from relay_git.agents import find_agent
+from relay_git.agents.agent import Agent
+from relay_git.agents.transcript import Follower
+from relay_git.contract.build import Identity, Party, Pause, Previous, build
+from relay_git.contract.lifecycle import Event
+from relay_git.contract.sign import seal
+from relay_git.contract.verify import Verified, verify
+from relay_git.errors import RepoError, SignatureRefused
+from relay_git.git import snapshot, work
+from relay_git.git.snapshot import Snapshot
+from relay_git.git.store import Oid
+from relay_git.ledger import notes, replay
+from relay_git.session import SessionRecord
+from relay_git.supervisor import pause
+from relay_git.supervisor.process import end_tree
+from relay_git.supervisor.run import Run, base_of, stamp
+from relay_git.supervisor.watch import Watcher
+
+
+def take_snapshot(run: Run) -> Snapshot:
+    """Store the worktree as it is; the session's branch follows where that disturbs nothing."""
+    entry = run.tip.entry
+    text = f"relay: snapshot of {run.session} (leg {entry.leg}, {entry.agent})\n\nTaken by git relay at the pause."
+    return snapshot.take(run.around.repo, run.around.store, run.session, text, int(run.around.now().timestamp()))
+
+
+def fence(run: Run, watcher: Watcher | None) -> None:
+    """End the leg's whole process tree; raises RepoError where one cannot be: nobody else may write then."""
+    grace = run.around.settings.term_grace
+    left = watcher.process.end(grace) if watcher is not None else end_tree(run.mark, 0, grace)
+    if left:
+        pids = ", ".join(map(str, left))
+        raise RepoError(
+            f"processes of the last leg cannot be ended (pid {pids})",
+            hint=f"end them, then: git relay handoff {run.session}",
+        )
+    pause.lower_flag(run)
+
+
+def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
+    """Build, sign and record the contract of the leg that has just ended, then its note."""
+    around, entry = run.around, run.tip.entry
+    found = replay.contracts(around.store, run.session)
+    previous = _previous(run, found[-1] if found else None)
+    record = (
+        watcher.look().record if watcher is not None else read_record(run, find_agent(entry.agent), entry.native_id)
+    )
+    facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
+    to = entry.candidates[0] if entry.candidates else ""
+    unsigned = build(
+        record,
+        facts,
+        Identity(
+            contract_id="c-" + secrets.token_hex(8),
+            session_id=run.session,
+            leg=entry.leg,
+            created_at=stamp(around.now()),
+            task=task(run),
+            sender=Party(entry.agent, entry.account, record.model),
+            receiver=Party(to) if to else None,
+            pause=Pause(entry.pause_reason, entry.reason, entry.safe_point),
+        ),
+        previous,
+    )
+    sealed = seal(unsigned, around.key)
+    run.record(
+        Event.CONTRACT_BUILT, sealed=sealed, contract_id=sealed.contract_id, snapshot=taken.commit, passed_over=()
+    )
+    write_note(run)
+
+
+def write_note(run: Run) -> None:
+    """Put the current contract's brief on its snapshot; doing it again changes nothing."""
+    brief = run.around.store.blob(run.tip.brief) if run.tip.brief else None
+    if brief is not None:
+        notes.write(
+            run.around.store, run.session, Oid(run.tip.entry.snapshot), brief, int(run.around.now().timestamp())
+        )
+
+
+def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:
+    """The record of a leg from its transcript alone, for a leg that nobody watched to its end."""
+    path: Path | None = agent.transcript(native_id, run.worktree, run.around.env) if native_id else None
+    if path is None:
+        return SessionRecord(agent.name, native_id=native_id, losses=("the leg's transcript was not found",))
+    follower = Follower(path, lambda: agent.reader(run.worktree))
+    follower.poll()
+    return follower.record(ended=True)
+
+
+def task(run: Run) -> str:
+    """The user's task, verbatim, as `start` kept it; its title where the spool was cleaned."""
+    try:
+        return (run.spool / "task").read_text("utf-8", "replace")
+    except OSError:
+        return run.tip.entry.title
+
+
+def _previous(run: Run, last: replay.Found | None) -> Previous | None:
+    """The contract before this one: named by what lies there, its words carried on only if it verifies."""
+    if last is None:
+        return None
+    verdict = verify(last.stored, run.around.key, last.place, replay.RepoSnapshots(run.around.repo, run.around.store))
+    words = verdict.contract if isinstance(verdict, Verified) else None
+    return Previous(last.contract_id, last.sha256, words)
+
+
+def verified(run: Run) -> Verified:
+    """The current contract, read back from git and verified; raises SignatureRefused."""
+    try:
+        return replay.current(run.around.repo, run.around.store, run.around.key, run.session)
+    except RepoError as error:
+        raise SignatureRefused(str(error), hint=error.hint) from error

@@ -1,0 +1,159 @@
+"""Opening a session: its id, journal, branch and worktree, or nothing at all.
+
+Promise: the user's work tree, index and branches stay as they are; when a step fails, what was made before it is taken
+away again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shutil
+from dataclasses import dataclass
+
+from relay_git.contract.lifecycle import Event, State
+from relay_git.contract.redact import redact
+from relay_git.errors import RelayError, RepoError, UserError, printable
+from relay_git.git import snapshot, worktree
+from relay_git.git.repo import Repo, write_private
+from relay_git.git.run import Git
+from relay_git.git.store import ZERO, Oid, RefUpdate, Store
+from relay_git.ledger import journal
+from relay_git.ledger.journal import Entry
+from relay_git.session import SessionId
+from relay_git.supervisor.run import Run, Surroundings, begin, stamp
+
+MAX_TASK = 1 << 20
+_TITLE = 100
+_CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-_])|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for."""
+
+    task: str
+    agent: str
+    then: tuple[str, ...]
+    base: str = "HEAD"
+    carry: bool = False
+
+
+def clean_task(data: bytes) -> str:
+    """The task as text an agent can be given; raises UserError where it cannot be one.
+
+    Terminal sequences, as they come along with pasted output, are taken out; a NUL byte means that this is no text.
+    """
+    if b"\0" in data:
+        raise UserError("the task holds a NUL byte, so it is not text", hint='git relay start "your task in words"')
+    if len(data) > MAX_TASK:
+        raise UserError(
+            f"the task has {len(data)} bytes, the limit is {MAX_TASK}",
+            hint="put the long part into a file of the repository and name it in the task",
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError("the task is not UTF-8 text", hint="iconv -t UTF-8 < FILE | git relay start -") from error
+    text = _CONTROL.sub("", text).strip()
+    if not text:
+        raise UserError("the task is empty", hint='git relay start "your task in words"')
+    return text
+
+
+def open_session(around: Surroundings, order: Order) -> Run:
+    """A new session with its first journal entry, worktree and branch; raises RelayError with nothing left behind."""
+    repo, store = around.repo, around.store
+    base = _base(store, order.base)
+    title = redact(printable(order.task.split("\n", 1)[0]))[0].strip()[:_TITLE]
+    session = _fresh_id(store, title)
+    repo.session_dir(session)  # refuses a bare repository before anything is made
+    entry = Entry(
+        session_id=session,
+        state=State.RUNNING,
+        event=Event.STARTED,
+        at=stamp(around.now()),
+        leg=1,
+        agent=order.agent,
+        title=title,
+        base_commit=base,
+        branch=f"relay/{session}",
+        candidates=order.then,
+    )
+    try:
+        write_private(repo.spool_dir(session) / "task", order.task.encode())
+        worktree.exclude(repo)
+        tip = _carried(around, session, base) if order.carry else base
+        run = begin(around, entry)
+        worktree.add(repo, session, tip)
+    except (RelayError, OSError):
+        _undo(repo, store, session)
+        raise
+    return run
+
+
+def what_is_left_out(repo: Repo) -> int:
+    """How many uncommitted entries of the user's work tree are not in a session that starts from HEAD."""
+    out = repo.git().run("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
+    return sum(1 for line in out.split(b"\0") if line)
+
+
+def _base(store: Store, rev: str) -> Oid:
+    found = store.resolve(rev)
+    if found is not None:
+        return found
+    if rev == "HEAD":
+        raise RepoError(
+            "this repository has no commit yet, so there is nothing to start from",
+            hint='git add -A && git commit -m "First commit"',
+        )
+    raise UserError(f"{printable(rev)} names no commit", hint="git log --oneline --all")
+
+
+def _fresh_id(store: Store, title: str) -> SessionId:
+    words = re.sub(r"[^a-z0-9]+", " ", title.lower().replace("'", "")).split()
+    slug = "-".join(w for w in words if w not in {"a", "an", "the", "to", "of", "and", "in", "for"})[:30].strip("-")
+    while True:
+        session = SessionId(f"{slug or 'session'}-{secrets.token_hex(2)}")
+        if store.ref(journal.ref_of(session)) is None and store.ref(worktree.branch_of(session)) is None:
+            return session
+
+
+def _carried(around: Surroundings, session: SessionId, base: Oid) -> Oid:
+    """The user's uncommitted work as a commit on top of `base`, taken through a copied index: the original stays."""
+    repo = around.repo
+    if repo.work_tree is None or around.store.resolve("HEAD") != base:
+        raise UserError(
+            "--carry copies what lies uncommitted on HEAD, so it goes with the default base only",
+            hint="leave --base out",
+        )
+    losses: list[str] = []
+    index = repo.spool_dir(session) / "index.carry"
+    try:
+        tree = snapshot.tree_of(Git(repo.work_tree), repo.git_dir / "index", index, losses)
+    finally:
+        index.unlink(missing_ok=True)
+    for loss in losses:
+        around.teller.say(f"note: {loss}")
+    commit = around.store.commit(base)
+    if commit is not None and commit.tree == tree:
+        return base
+    text = "relay: uncommitted work carried along\n\nCopied by git relay from the user's work tree."
+    return around.store.write_commit(tree, [base], text, int(around.now().timestamp()))
+
+
+def _undo(repo: Repo, store: Store, session: SessionId) -> None:
+    """Best effort, since the disk may be full: every step is tried, the first error is the one the user sees."""
+    with contextlib.suppress(RelayError, OSError):
+        worktree.remove(repo, session)
+    for name in (worktree.branch_of(session), journal.ref_of(session)):
+        with contextlib.suppress(RelayError, OSError):
+            _delete(store, name)
+    shutil.rmtree(repo.spool_dir(session), ignore_errors=True)
+
+
+def _delete(store: Store, name: str) -> None:
+    now = store.ref(name)
+    if now is not None:
+        store.move([RefUpdate(name, ZERO, now)], "relay: undo")

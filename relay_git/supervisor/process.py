@@ -1,0 +1,228 @@
+"""One agent process and everything that it starts: begun, heard, frozen, ended and proven gone.
+
+Promise: the tree is known by more than its leader: group, session, children, and the session's mark in the environment,
+which a double fork inherits. A process is named by pid and start time, never by pid alone. Output is read as it comes,
+whatever its size or shape, so that no flood blocks the agent or fills memory or disk. This is the only room beside
+`git` that starts processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from relay_git.errors import AgentError, printable
+from relay_git.session import SessionId
+
+LINE_BYTES = 1 << 20
+_QUEUE_LINES = 20_000
+_TAIL_LINES = 40
+_MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What every process of a session carries in its environment: the session, and the repository it belongs to."""
+
+    session: SessionId
+    relay_dir: Path
+
+    def environment(self) -> dict[str, str]:
+        return {_MARK: self.session, _MARK_PLACE: str(self.relay_dir)}
+
+    def is_on(self, process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.Error, OSError):
+            env = process.environ()
+            return env.get(_MARK) == self.session and env.get(_MARK_PLACE) == str(self.relay_dir)
+        return False
+
+
+class LegProcess:
+    """An agent's process: its output as lines, its exit status, and its tree."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], mark: Mark, log: Path, log_bytes: int) -> None:
+        self._popen, self._mark = popen, mark
+        self.pid = popen.pid
+        self.started = _start_time(popen.pid)
+        self.dropped_lines = 0
+        self._lines: queue.Queue[bytes] = queue.Queue(_QUEUE_LINES)
+        self._errors: deque[bytes] = deque(maxlen=_TAIL_LINES)
+        assert popen.stdout is not None  # noqa: S101 - both were asked for as pipes
+        assert popen.stderr is not None  # noqa: S101
+        self._threads = (
+            threading.Thread(
+                target=self._pump, args=(popen.stdout, log / "stdout", log_bytes, self._take), daemon=True
+            ),
+            threading.Thread(
+                target=self._pump, args=(popen.stderr, log / "stderr", log_bytes, self._errors.append), daemon=True
+            ),
+        )
+        for thread in self._threads:
+            thread.start()
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._popen.poll()
+
+    def lines(self) -> Iterator[bytes]:
+        """What stdout said since the last call, line by line."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield self._lines.get_nowait()
+
+    def drain(self, seconds: float) -> None:
+        """Wait for the end of the pipes; a descendant that holds one open is waited for no longer than that."""
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def complaint(self) -> str:
+        """The last words on stderr, one line, fit for a message."""
+        said = [line.decode("utf-8", "replace").strip() for line in list(self._errors)]
+        return printable(" / ".join(s for s in said[-3:] if s))[:300]
+
+    def freeze(self) -> None:
+        """Stop every process of the tree where it stands; what is born meanwhile is caught in the next round."""
+        stopped: set[int] = set()
+        for _ in range(10):
+            fresh = [p for p in tree(self._mark, self.pid) if p.pid not in stopped]
+            if not fresh:
+                return
+            for process in fresh:
+                _signal(process, signal.SIGSTOP)
+                stopped.add(process.pid)
+
+    def thaw(self) -> None:
+        """Let a frozen tree go on."""
+        for process in tree(self._mark, self.pid):
+            _signal(process, signal.SIGCONT)
+
+    def end(self, grace: float) -> tuple[int, ...]:
+        """End the tree: TERM, wait, KILL; the pids that are proven to be left afterwards, none on success."""
+        left = end_tree(self._mark, self.pid, grace, reap=self._popen.poll)
+        self.drain(1.0)
+        for pipe in (self._popen.stdout, self._popen.stderr):
+            if pipe is not None and not any(t.is_alive() for t in self._threads):
+                pipe.close()
+        return left
+
+    def _pump(self, pipe: IO[bytes], log: Path, room: int, take: Callable[[bytes], object]) -> None:
+        line, too_long = b"", False
+        with contextlib.suppress(OSError, ValueError), log.open("ab", buffering=0) as out:
+            while chunk := os.read(pipe.fileno(), 1 << 16):
+                if room > 0:
+                    # A full disk must not stop the agent: what the log cannot hold is still heard.
+                    with contextlib.suppress(OSError):
+                        out.write(chunk[:room])
+                    room -= len(chunk)
+                *whole, line = (line + chunk).split(b"\n")
+                if too_long and whole:
+                    del whole[0]
+                    too_long = False
+                for one in whole:
+                    take(one)
+                if len(line) > LINE_BYTES:
+                    self.dropped_lines += not too_long
+                    line, too_long = b"", True
+
+    def _take(self, line: bytes) -> None:
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self.dropped_lines += 1
+
+
+def start(
+    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: Path, log: Path, mark: Mark, log_bytes: int
+) -> LegProcess:
+    """Start a leg in a session of its own, its prompt as a file on stdin; raises AgentError where it cannot be."""
+    try:
+        log.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with stdin.open("rb") as prompt:
+            popen = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env={**env, **mark.environment()},
+                stdin=prompt,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise AgentError(
+            f"{argv[0]} could not be started: {error.strerror or error}", hint="git relay doctor"
+        ) from error
+    return LegProcess(popen, mark, log, log_bytes)
+
+
+def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
+    """Every live process of the session: the leader's group, session and children, and whoever carries the mark."""
+    mine = {os.getpid(), *(p.pid for p in psutil.Process().parents())}
+    found: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        if process.pid in mine or not _alive(process):
+            continue
+        if (leader and _belongs(process, leader)) or mark.is_on(process):
+            found[process.pid] = process
+    return list(found.values())
+
+
+def end_tree(mark: Mark, leader: int, grace: float, reap: Callable[[], object] = lambda: None) -> tuple[int, ...]:
+    """TERM, wait, KILL, for every process of the session; the pids that are still there afterwards."""
+    for how, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+        deadline = time.monotonic() + seconds
+        told: set[int] = set()
+        while left := tree(mark, leader):
+            for process in left:
+                if process.pid not in told:
+                    _signal(process, how)
+                    _signal(process, signal.SIGCONT)  # a frozen process could not act on it
+                    told.add(process.pid)
+            if time.monotonic() > deadline:
+                break
+            reap()
+            time.sleep(0.02)
+        else:
+            reap()
+            return ()
+    return tuple(p.pid for p in tree(mark, leader))
+
+
+def is_alive(pid: int, started: int) -> bool:
+    """Whether this very process lives: same pid and same start time (milliseconds since 1970)."""
+    return pid > 0 and abs(_start_time(pid) - started) <= 1000 and started > 0
+
+
+def _start_time(pid: int) -> int:
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).create_time() * 1000)
+    return 0
+
+
+def _belongs(process: psutil.Process, leader: int) -> bool:
+    with contextlib.suppress(OSError):
+        return leader in (process.pid, os.getpgid(process.pid), os.getsid(process.pid))
+    return False
+
+
+def _alive(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(psutil.Error, OSError):
+        process.send_signal(number)  # psutil refuses where the pid has been given to another process

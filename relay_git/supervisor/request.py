@@ -1,0 +1,43 @@
+"""What other commands ask of a running supervisor: a handoff or a stop, as a small file in the session's spool.
+
+Promise: the spool lies where no sandboxed agent can write; a request stays until the supervisor has recorded it in the
+journal, so it survives a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass
+
+from relay_git.git.repo import Repo, write_private
+from relay_git.session import SessionId
+
+_FILE = "request.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`kind` is "handoff" or "stop"; `to` names the next agent where the user chose it."""
+
+    kind: str
+    to: str = ""
+    reason: str = ""
+
+
+def put(repo: Repo, session: SessionId, request: Request) -> None:
+    """Leave the request for the supervisor; a newer one takes an older one's place."""
+    write_private(repo.spool_dir(session) / _FILE, json.dumps(asdict(request)).encode())
+
+
+def get(repo: Repo, session: SessionId) -> Request | None:
+    """The request that waits, if any."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        body = json.loads((repo.spool_dir(session) / _FILE).read_bytes())
+        return Request(**{k: str(v) for k, v in body.items()})
+    return None
+
+
+def clear(repo: Repo, session: SessionId) -> None:
+    """The request has been recorded."""
+    (repo.spool_dir(session) / _FILE).unlink(missing_ok=True)

@@ -1,0 +1,122 @@
+"""One session being carried: where it lives, what was recorded last, and the one way to record more.
+
+Promise: `record` asks the state machine first and writes the journal before anything else happens; an event that means
+nothing in the present state is a bug and raises, it is never swallowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any, Protocol
+
+from relay_git.agents.agent import Place
+from relay_git.contract.lifecycle import TRANSITIONS, Event, State, step
+from relay_git.contract.sign import Key, Sealed
+from relay_git.git.repo import Repo
+from relay_git.git.store import Oid, Store
+from relay_git.ledger import journal
+from relay_git.ledger.journal import Entry, Recorded
+from relay_git.session import SessionId
+from relay_git.supervisor.process import Mark
+from relay_git.supervisor.settings import Settings
+
+
+class Teller(Protocol):
+    """Who tells the user what happens; texts may hold foreign words and are made printable there."""
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+
+    def live(self, text: str) -> None:
+        """What the agent is at right now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run is given from outside: repository, key, user's settings and environment, the clock, and the teller.
+
+    `stop` is set when the user wants a clean stop.
+    """
+
+    repo: Repo
+    store: Store
+    key: Key
+    settings: Settings
+    env: Mapping[str, str]
+    now: Callable[[], datetime]
+    teller: Teller
+    stop: Flag
+
+
+class Run:
+    """A session under its one writer."""
+
+    def __init__(self, around: Surroundings, tip: Recorded) -> None:
+        self.around = around
+        self.tip = tip
+        self.prefer = ""  # the agent that the user named for the next leg, if any
+
+    @property
+    def session(self) -> SessionId:
+        return self.tip.entry.session_id
+
+    @property
+    def state(self) -> State:
+        return self.tip.entry.state
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.session, self.around.repo.relay_dir)
+
+    @property
+    def worktree(self) -> Path:
+        return self.around.repo.session_dir(self.session)
+
+    @property
+    def hook_dir(self) -> Path:
+        """Where the post-commit hook and we leave word for each other."""
+        return self.around.repo.worktree_git_dir(self.session) / "relay"
+
+    @property
+    def spool(self) -> Path:
+        return self.around.repo.spool_dir(self.session)
+
+    def place(self, leg: int, agent: str) -> Place:
+        """Where a leg works."""
+        repo = self.around.repo
+        private = self.spool / f"leg-{leg}-{agent}"
+        return Place(
+            self.worktree, repo.worktree_git_dir(self.session), repo.common_dir, f"relay/{self.session}", private
+        )
+
+    def record(self, event: Event, *, sealed: Sealed | None = None, **changes: Any) -> None:  # noqa: ANN401 - fields of Entry
+        """Append what has happened to the journal; the state follows from the table alone."""
+        if (self.state, event) not in TRANSITIONS:
+            raise AssertionError(f"{event} means nothing in {self.state}")
+        after, _ = step(self.state, event)
+        entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
+        self.tip = journal.append(self.around.store, self.tip, entry, sealed)
+
+
+def begin(around: Surroundings, entry: Entry) -> Run:
+    """The run of a new session, with its first entry written."""
+    return Run(around, journal.append(around.store, None, entry))
+
+
+def take_up(around: Surroundings, session: SessionId) -> Run:
+    """The run of a session that exists, from its journal's tip."""
+    return Run(around, journal.tip(around.store, session))
+
+
+def stamp(now: datetime) -> str:
+    """RFC 3339, UTC, whole seconds."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def base_of(run: Run) -> Oid:
+    """The commit that the session began on."""
+    return Oid(run.tip.entry.base_commit)

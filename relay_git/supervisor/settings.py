@@ -1,0 +1,30 @@
+"""What the user may set for a run, with the defaults; `cli` reads it from `git config relay.*`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relay_git.agents.agent import Permission
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in seconds.
+
+    `grace`: how long a pause waits for the agent's next commit. `hard_limit`: how long it then waits for the end of a
+    tool call before it interrupts one. `term_grace`: from TERM to KILL. `ack_timeout`: how long the next agent may
+    take to show that it has picked the work up. `agents`: the user's order where `--then` is not given.
+    """
+
+    grace: float = 120.0
+    hard_limit: float = 60.0
+    term_grace: float = 5.0
+    ack_timeout: float = 300.0
+    agents: tuple[str, ...] = ()
+    permissions: Mapping[str, Permission] = field(default_factory=dict)
+    log_bytes: int = 32 << 20
+
+    def permission(self, agent: str) -> Permission:
+        """How far this agent may reach; its own sandbox unless the user said otherwise."""
+        return self.permissions.get(agent, Permission.SANDBOX)

@@ -1,0 +1,129 @@
+"""Watching one leg: its output, its transcript, its commits, and what others ask meanwhile.
+
+Promise: a limit is believed only from the tool's own channel (structured records on stdout and in the transcript); what
+the agent says or reads never counts. One `look` is cheap and never blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+from relay_git.agents.agent import Agent, Doing, Ended, Heard, Identified, Limited
+from relay_git.agents.transcript import Follower
+from relay_git.git.store import Oid
+from relay_git.session import LimitKind, LimitNotice, SessionRecord
+from relay_git.supervisor import request
+from relay_git.supervisor.process import LegProcess
+from relay_git.supervisor.request import Request
+from relay_git.supervisor.run import Run
+
+_LASTING = (LimitKind.USAGE, LimitKind.BILLING)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look found."""
+
+    exit: int | None
+    limit: LimitNotice | None
+    ended: Ended | None
+    request: Request | None
+    record: SessionRecord
+    accepted: str
+    held: bool
+    committed: bool
+    stop: bool
+
+    @property
+    def out_of_quota(self) -> LimitNotice | None:
+        """A limit that waiting a moment does not cure."""
+        return self.limit if self.limit is not None and self.limit.kind in _LASTING else None
+
+    @property
+    def resumed(self) -> bool:
+        """Whether a finished turn of a real model shows that the agent has picked the work up."""
+        return self.record.model_turns > 0
+
+
+class Watcher:
+    """The eyes on one leg; it keeps what was seen, so that later looks only read what is new."""
+
+    def __init__(self, run: Run, agent: Agent, process: LegProcess, native_id: str) -> None:
+        self.agent, self.process, self.native_id = agent, process, native_id
+        self._run = run
+        self._env = run.around.env
+        self._follower: Follower | None = None
+        self._record = SessionRecord(agent.name)
+        self._limit: LimitNotice | None = None
+        self._ended: Ended | None = None
+        self._marks = self._safe_points()
+        self._head = self.head()
+
+    def look(self) -> Seen:
+        """Read everything that is new and say how things stand."""
+        status = self.process.poll()
+        if status is not None:
+            self.process.drain(2.0)
+        for line in self.process.lines():
+            for heard in self.agent.hear(line):
+                self._hear(heard)
+        self._follow(ended=status is not None)
+        run = self._run
+        return Seen(
+            exit=status,
+            limit=self._limit,
+            ended=self._ended,
+            request=request.get(run.around.repo, run.session),
+            record=self._record,
+            accepted=self._accepted(),
+            held=(run.hook_dir / "held").exists(),
+            committed=self._safe_points() > self._marks or self.head() != self._head,
+            stop=run.around.stop.is_set(),
+        )
+
+    def mark_commits(self) -> None:
+        """Count commits from now on."""
+        self._marks, self._head = self._safe_points(), self.head()
+
+    def head(self) -> Oid | None:
+        """The session's branch as it stands."""
+        return self._run.around.store.ref(f"refs/heads/relay/{self._run.session}")
+
+    def _hear(self, heard: Heard) -> None:
+        match heard:
+            case Identified(native_id):
+                self.native_id = native_id
+            case Doing(what):
+                self._run.around.teller.live(what)
+            case Limited(notice):
+                self._note_limit(notice)
+            case Ended():
+                self._ended = heard
+
+    def _follow(self, *, ended: bool) -> None:
+        if self._follower is None and self.native_id:
+            path = self.agent.transcript(self.native_id, self._run.worktree, self._env)
+            if path is not None:
+                self._follower = Follower(path, lambda: self.agent.reader(self._run.worktree))
+        if self._follower is None or not (self._follower.poll() or ended):
+            return
+        known = len(self._record.limits)
+        self._record = self._follower.record(ended=ended)
+        if len(self._record.limits) > known:
+            self._note_limit(self._record.limits[-1])
+
+    def _note_limit(self, notice: LimitNotice) -> None:
+        # The transcript and stdout tell of the same refusal: the one that says more is kept.
+        if self._limit is None or notice.resets_at is not None or self._limit.resets_at is None:
+            self._limit = notice
+
+    def _safe_points(self) -> int:
+        with contextlib.suppress(OSError):
+            return (self._run.hook_dir / "safepoints").stat().st_size
+        return 0
+
+    def _accepted(self) -> str:
+        with contextlib.suppress(OSError, UnicodeDecodeError), (self._run.hook_dir / "accepted").open("rb") as source:
+            return source.read(200).decode("ascii").strip()
+        return ""
