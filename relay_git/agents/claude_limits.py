@@ -40,7 +40,7 @@ def stdout_notice(record: Record) -> LimitNotice | None:
         record.get("api_error_type"),
         record.get("api_error_status"),
     )
-    return _notice(*fields, jsonl.record(params.get("rate_limit_info")), said)
+    return _notice(fields, jsonl.record(params.get("rate_limit_info")), said)
 
 
 def transcript_notice(record: Record) -> LimitNotice | None:
@@ -48,7 +48,7 @@ def transcript_notice(record: Record) -> LimitNotice | None:
     params = jsonl.record(record.get("apiErrorParams"))
     info = jsonl.record(record.get("quotaLimits")) or jsonl.record(params.get("rate_limit_info"))
     fields = (record.get("error"), record.get("apiError"), record.get("apiErrorType"), record.get("apiErrorStatus"))
-    return _notice(*fields, info, message_text(record))
+    return _notice(fields, info, message_text(record))
 
 
 def message_text(record: Record) -> str:
@@ -59,7 +59,8 @@ def message_text(record: Record) -> str:
     return "\n".join(jsonl.text(block.get("text")) for block in jsonl.records(content) if block.get("type") == "text")
 
 
-def _notice(error: object, code: object, kind: object, status: object, info: Record, said: str) -> LimitNotice | None:
+def _notice(fields: tuple[object, object, object, object], info: Record, said: str) -> LimitNotice | None:
+    error, code, kind, status = fields
     evidence = cut(said.strip() or f"{code or kind or error}", 300)
     if code == "usage_limit_reached" or info.get("status") == "rejected":
         return _usage(info, evidence)

@@ -14,6 +14,7 @@ import json
 import re
 import shlex
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl
@@ -51,6 +52,7 @@ class CodexReader:
         self._input_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
         self._patched: dict[str, None] = {}
         self._fork_time = ""
+        self._subagent = False
         self._inherited = Usage()
 
     def feed(self, line: bytes) -> None:
@@ -74,14 +76,14 @@ class CodexReader:
 
     def record(self) -> SessionRecord:
         """Everything understood so far."""
-        draft = self._draft
-        draft.turns = self._responses or self._messages
-        if not self._event_prompts:
-            draft.prompts = list(self._input_prompts)
-        if not self._event_files:
-            for path in self._patched:
-                draft.touch(path)
-        return draft.record()
+        record = self._draft.record()
+        patched = tuple(dict.fromkeys(self._draft.relative(path) for path in self._patched))
+        return replace(
+            record,
+            prompts=record.prompts if self._event_prompts else tuple(self._input_prompts),
+            files_touched=record.files_touched if self._event_files else patched,
+            model_turns=self._responses or self._messages,
+        )
 
     def _bare(self, kind: str, record: Record) -> None:
         """A record of the time before the envelope: the first is the session's, the rest are items."""
@@ -100,6 +102,9 @@ class CodexReader:
         draft.cwd = jsonl.text(meta.get("cwd"))
         draft.version = jsonl.text(meta.get("cli_version"))
         draft.branch = jsonl.text(jsonl.record(meta.get("git")).get("branch"))
+        if meta.get("thread_source") == "subagent":
+            self._subagent = True
+            draft.lose("this is a subagent's session: its prompts are not the user's and were left out")
         if meta.get("forked_from_id"):
             # What was copied from the parent bears the time of the copy.
             self._fork_time = jsonl.text(meta.get("timestamp"))
@@ -162,7 +167,7 @@ class CodexReader:
         if item.get("role") == "assistant":
             if not self._event_answers:
                 self._answer(said)
-        elif item.get("role") == "user" and said and not said.startswith(_NOT_SAID):
+        elif item.get("role") == "user" and said and not self._subagent and not said.startswith(_NOT_SAID):
             kinds = jsonl.record(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds")
             if all(kind == "user.text" for kind in jsonl.items(kinds)):
                 self._input_prompts.append(cut(said, 262_144))
@@ -181,6 +186,12 @@ class CodexReader:
                 self._count(jsonl.record(jsonl.record(event.get("info")).get("total_token_usage")))
             case "error":
                 self._fail(event)
+            case _:
+                self._older_event(event)
+
+    def _older_event(self, event: Record) -> None:
+        """Events that older versions wrote in place of `item_completed`."""
+        match event.get("type"):
             case "user_message":
                 self._prompt(jsonl.text(event.get("message")))
             case "agent_message":
@@ -207,14 +218,13 @@ class CodexReader:
 
     def _prompt(self, said: str) -> None:
         said = said.strip()
-        if said and not said.startswith(_NOT_SAID):
+        if said and not said.startswith(_NOT_SAID) and not self._subagent:
             self._event_prompts = True
             self._draft.prompt(said)
 
     def _event_answer(self, said: str) -> None:
         if not self._event_answers:
-            # From here on the events count; what came before was counted from the items, which lag behind.
-            self._event_answers = True
+            self._event_answers, self._messages = True, 0  # what was counted from the items is the same again
         self._answer(said.strip())
 
     def _answer(self, said: str) -> None:

@@ -9,20 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 Record = Mapping[str, object]
 
 _EMPTY: Record = {}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # 9999-01-01 in seconds: above it a number is milliseconds, as some tools write them (13 digits).
 _SECONDS_MAX = 253_370_764_800
 
 
 def parse(line: bytes) -> Record | None:
-    """The object on this line, or None where there is none; broken UTF-8 costs its character only, not the line."""
+    """The object on this line, or None where there is none; broken UTF-8 costs its character only, not the line.
+
+    A crash of the machine leaves runs of NUL around whole records; they are no part of them.
+    """
     try:
-        value = json.loads(line.decode("utf-8-sig", "replace"))
+        value = json.loads(line.strip(b"\0").decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -39,7 +44,7 @@ def text(value: object) -> str:
     """A string that can be encoded as UTF-8: lone surrogates become U+FFFD."""
     if not isinstance(value, str):
         return ""
-    return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
 
 
 def record(value: object) -> Record:
