@@ -1,0 +1,116 @@
+"""Objects and refs: what is written reads back, and a ref moves only from the value that the caller saw."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from relay_git.errors import LedgerConflict, RepoError
+from relay_git.git.libgit2 import open_store
+from relay_git.git.repo import discover
+from relay_git.git.run import LOCAL_ENV_VARS, clean_env, without_local_env
+from relay_git.git.store import BLOB_MODE, ZERO, Oid, RefUpdate, TreeEntry
+from tests.git.conftest import WHEN
+
+
+@pytest.fixture
+def store(repo):
+    return open_store(repo.git_dir)
+
+
+def test_a_commit_reads_back_as_git_shows_it(repo, store) -> None:
+    blob = store.write_blob(b"\x00 bytes \xff\n")
+    tree = store.write_tree([TreeEntry(b"z", BLOB_MODE, blob), TreeEntry(b"a", BLOB_MODE, blob)])
+    commit = store.write_commit(tree, [Oid(repo.head)], "Two lines\n\nof words", WHEN)
+    assert repo.git("show", "--no-patch", "--format=%an <%ae> %at %P%n%B", commit).split("\n")[:4] == [
+        f"git relay <git-relay@localhost> {WHEN} {repo.head}",
+        "Two lines",
+        "",
+        "of words",
+    ]
+    assert repo.git("ls-tree", "--name-only", commit) == "a\nz"
+    assert store.blob(blob) == b"\x00 bytes \xff\n"
+    assert store.blob_size(blob) == 10
+    assert store.commit(commit).parents == (repo.head,)
+    assert store.find(tree, b"z").oid == blob
+
+
+def test_what_is_not_there_is_none_not_an_error(store) -> None:
+    missing = Oid("1" * 40)
+    assert (store.blob(missing), store.tree(missing), store.commit(missing), store.ref("refs/x")) == (None,) * 4
+    assert store.blob(Oid("not an id")) is None
+    assert store.resolve("no-such-branch") is None
+    assert store.resolve("--all") is None
+
+
+def test_a_stale_move_changes_nothing_and_says_who_moved(repo, store) -> None:
+    first, second = Oid(repo.head), Oid(repo.commit("second"))
+    store.move([RefUpdate("refs/relay/a", first, ZERO)], "test")
+    with pytest.raises(LedgerConflict, match="refs/relay/a"):
+        store.move([RefUpdate("refs/relay/b", second, ZERO), RefUpdate("refs/relay/a", second, second)], "test")
+    assert store.ref("refs/relay/a") == first
+    assert store.ref("refs/relay/b") is None
+
+
+def test_two_hundred_moves_by_eight_writers_keep_every_acknowledged_one(repo, store) -> None:
+    tree = store.write_tree([])
+    store.move([RefUpdate("refs/relay/race", store.write_commit(tree, [], "0", WHEN), ZERO)], "test")
+
+    def add(number: int) -> None:
+        own = open_store(repo.git_dir)
+        while True:
+            tip = own.ref("refs/relay/race")
+            try:
+                own.move([RefUpdate("refs/relay/race", own.write_commit(tree, [tip], str(number), WHEN), tip)], "test")
+                return
+            except LedgerConflict:
+                continue
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(1, 201)))
+    subjects = repo.git("log", "--format=%s", "refs/relay/race").split("\n")
+    assert sorted(map(int, subjects)) == list(range(201))
+
+
+def test_a_lock_of_a_live_git_is_waited_for(repo, store) -> None:
+    lock = repo.git_dir / "refs" / "relay" / "held.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_bytes(b"")
+    release = threading.Timer(0.6, lock.unlink)
+    release.start()
+    store.move([RefUpdate("refs/relay/held", Oid(repo.head), ZERO)], "test")
+    release.join()
+    assert store.ref("refs/relay/held") == repo.head
+
+
+@pytest.mark.parametrize(("kind", "word"), [({"object_format": "sha256"}, "SHA-256"), ({"ref_format": "reftable"}, "reftable")])
+def test_a_repository_that_libgit2_cannot_read_is_refused_with_the_reason(make_repo, kind, word) -> None:
+    made = make_repo(**kind)
+    with pytest.raises(RepoError, match=word) as refused:
+        open_store(made.git_dir)
+    assert refused.value.hint
+
+
+def test_a_partial_clone_is_not_refused(repo, store) -> None:
+    repo.git("config", "core.repositoryFormatVersion", "1")
+    repo.git("config", "extensions.partialClone", "origin")
+    assert open_store(repo.git_dir).ref("refs/heads/main") == repo.head
+
+
+def test_every_variable_that_git_calls_local_is_kept_from_children(repo) -> None:
+    local = repo.git("rev-parse", "--local-env-vars").split()
+    assert set(local) <= LOCAL_ENV_VARS
+    poison = dict.fromkeys(local, "poison") | {"GIT_CONFIG_KEY_0": "x", "GIT_CONFIG_VALUE_0": "y", "KEPT": "1"}
+    assert without_local_env(poison) == {"KEPT": "1"}
+    assert not [k for k in clean_env(poison | {"GIT_TRACE": "1"}) if k in local or k == "GIT_TRACE"]
+
+
+def test_discovery_ignores_a_foreign_index_and_follows_git_dir_as_git_does(repo, make_repo) -> None:
+    other = make_repo("other")
+    env = {**os.environ, "GIT_INDEX_FILE": "/nonexistent", "GIT_DIR": str(other.git_dir), "GIT_WORK_TREE": str(other.path)}
+    assert discover(repo.path, env).home == other.path
+    assert discover(repo.path, {"GIT_INDEX_FILE": "/nonexistent"}).home == repo.path
+
