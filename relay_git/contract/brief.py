@@ -8,6 +8,7 @@ contract without raising: a field that is missing or of an odd type is shown as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,6 +16,7 @@ from relay_git.contract.canonical import JsonObject
 from relay_git.contract.quote import block, code, inline, word
 
 MAX_BRIEF = 192 * 1024
+_BLANK_LINES = re.compile(r"\n{3,}")
 TITLE = "# git relay brief: a task handed over by another agent"
 
 _INTRODUCTION = """\
@@ -33,7 +35,7 @@ def brief(contract: JsonObject) -> str:
     parts = [_frame(contract, identity)]
     for title, limit, lines in _sections(contract):
         parts.append(_section(title, limit, lines, identity))
-    return "\n".join(part for part in parts if part)
+    return _BLANK_LINES.sub("\n\n", "\n".join(part for part in parts if part)).rstrip("\n") + "\n"
 
 
 def _frame(contract: JsonObject, identity: str) -> str:
@@ -145,7 +147,7 @@ def _quoted(text: str, limit: int) -> Iterable[Entry]:
 
 def _decision(item: JsonObject) -> Entry:
     why = inline(_text(item, "rationale"))
-    because = f" Because: {why}" if why else ""
+    because = f" (because: {why})" if why else ""
     return [f"- {inline(_text(item, 'summary'))}{because}{_source(_text(item, 'source'))}"]
 
 

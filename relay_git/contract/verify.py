@@ -12,13 +12,13 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from relay_git.contract.canonical import JsonObject, Malformed, parse_stored
 from relay_git.contract.sign import Key, signature_matches
 
-FORMAT = "git-relay-contract"
-VERSION = 1
+FORMAT: Final = "git-relay-contract"
+VERSION: Final = 1
 
 
 class Outcome(StrEnum):

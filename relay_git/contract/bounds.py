@@ -1,0 +1,158 @@
+"""What is kept when there is too much: the caps of a contract, in bytes of its canonical form.
+
+Promise: a contract that went through `fit` is signed within 256 KiB whatever went in, and everything that was cut is
+named in its `losses`. Lists come in order of worth, so that what is cut is their end; `doNotRedo` and `constraints`
+are first shortened, and what does not fit even then is counted in an item of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from relay_git.contract.canonical import JsonObject, canonical
+from relay_git.contract.redact import EXEMPT
+
+TEXTS = {
+    "taskGoal": 8 * 1024,
+    "initialPrompt": 24 * 1024,
+    "nextAction": 4 * 1024,
+    "nextActionSource": 512,
+    "outputContract": 4 * 1024,
+    "branch": 1024,
+}
+"""The most bytes that a text of the contract may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most items of a list, bytes of one text in it, and bytes of all of it."""
+
+    items: int
+    text: int
+    total: int
+
+
+LISTS = {
+    "doNotRedo": Cap(400, 1024, 32 * 1024),
+    "constraints": Cap(200, 1024, 16 * 1024),
+    "plan": Cap(200, 1024, 12 * 1024),
+    "tasksRemaining": Cap(200, 1024, 12 * 1024),
+    "decisions": Cap(100, 1024, 14 * 1024),
+    "facts": Cap(30, 512, 4 * 1024),
+    "hypotheses": Cap(8, 3072, 6 * 1024),
+    "openQuestions": Cap(60, 1024, 8 * 1024),
+    "evidence": Cap(60, 1024, 12 * 1024),
+    "checks": Cap(50, 1024, 12 * 1024),
+    "acceptance": Cap(30, 1024, 4 * 1024),
+    "fileManifest": Cap(400, 4096, 32 * 1024),
+    "inFlightCode": Cap(40, 6 * 1024, 24 * 1024),
+    "skills": Cap(50, 200, 2 * 1024),
+    "losses": Cap(60, 400, 8 * 1024),
+}
+"""The caps of every list; with the texts they add up to less than 256 KiB."""
+
+_SHORTENED = 160
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def fit(contract: JsonObject) -> JsonObject:
+    """The contract within its caps; what was cut is added to `losses`."""
+    losses: list[str] = []
+    fitted: JsonObject = {}
+    for name, value in contract.items():
+        fitted[name] = _fit_member(name, value, losses)
+    fitted["losses"] = _fit_list("losses", [*losses, *contract["losses"]], [])
+    return fitted
+
+
+def whole(text: str) -> str:
+    """The text with halves of surrogate pairs, which no UTF-8 can hold, replaced."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its head and tail with what is left out between them, in at most `limit` bytes as JSON."""
+    if len(text) * 6 + 2 <= limit or _size(text) <= limit:
+        return text
+    room = limit - 100
+    head = _head(text, room * 2 // 3)
+    tail = _head(text[::-1], room // 3)[::-1]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head} [... cut by git relay: {left_out} of {len(text)} characters left out ...] {tail}"
+
+
+def _fit_member(name: str, value: object, losses: list[str]) -> object:
+    if isinstance(value, str) and name in TEXTS:
+        kept = cut(value, TEXTS[name])
+        if kept != value:
+            losses.append(f"{name}: {len(value)} characters were cut to their beginning and end")
+        return kept
+    if isinstance(value, list) and name in LISTS:
+        return _fit_list(name, value, losses)
+    if isinstance(value, dict) and name == "summary":
+        return {member: _fit_member(member, item, losses) for member, item in value.items()}
+    if isinstance(value, dict):
+        return {member: cut(item, 512) if isinstance(item, str) else item for member, item in value.items()}
+    return value
+
+
+def _fit_list(name: str, items: list[object], losses: list[str]) -> list[object]:
+    cap = LISTS[name]
+    if name in ("doNotRedo", "constraints"):
+        return _fit_never_dropped(name, items, cap, losses)
+    kept, shortened = _taken(items, cap)
+    if shortened:
+        losses.append(f"{name}: {shortened} long texts were cut to their beginning and end")
+    if len(kept) < len(items):
+        losses.append(f"{name}: {len(kept)} of {len(items)} entries are kept")
+    return kept
+
+
+def _fit_never_dropped(name: str, items: list[object], cap: Cap, losses: list[str]) -> list[object]:
+    kept, shortened = _taken(items, cap)
+    if len(kept) < len(items):
+        kept, shortened = _taken(items, Cap(cap.items, _SHORTENED, cap.total - 512))
+    if shortened:
+        losses.append(f"{name}: {shortened} long texts were cut to their beginning and end")
+    left_out = len(items) - len(kept)
+    if left_out:
+        losses.append(f"{name}: {left_out} of {len(items)} entries did not fit and are only counted")
+        member = "rule" if name == "constraints" else "text"
+        more = f"and {left_out} more that did not fit here: the commit messages and earlier contracts have them"
+        kept.append({member: more, "source": "git relay"})
+    return kept
+
+
+def _taken(items: list[object], cap: Cap) -> tuple[list[object], int]:
+    kept: list[object] = []
+    shortened, room = 0, cap.total - 2
+    for item in items[: cap.items]:
+        short = _short(item, cap.text)
+        room -= _size(short) + 1
+        if room < 0:
+            break
+        shortened += short != item
+        kept.append(short)
+    return kept, shortened
+
+
+def _short(item: object, limit: int) -> object:
+    if isinstance(item, str):
+        return cut(item, limit)
+    if isinstance(item, dict):  # Ids, hashes and paths are exact or they are nothing: an entry too big goes as a whole.
+        short = {k: cut(v, limit) if isinstance(v, str) and k not in EXEMPT else v for k, v in item.items()}
+        return short | {"truncated": True} if "snippet" in item and short != item else short
+    return item
+
+
+def _head(text: str, limit: int) -> str:
+    """As much of the beginning as takes at most `limit` bytes."""
+    part = text[:limit]
+    while (size := _size(part)) > limit:
+        part = part[: max(0, min(len(part) - 1, len(part) * limit // size))]
+    return part
+
+
+def _size(value: object) -> int:
+    return len(canonical(value))

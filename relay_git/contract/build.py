@@ -1,0 +1,192 @@
+"""Building: one contract from what an agent's record, git and the verified contract before it say.
+
+Promise: the same input gives the same contract, id included, so that building may be repeated after a crash; free
+texts are redacted before anything is hashed or cut, and the result is signed within 256 KiB. It is unsigned:
+`sign.seal` binds the brief and signs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from relay_git.contract import facts
+from relay_git.contract.bounds import fit, whole
+from relay_git.contract.canonical import MAX_INTEGER, JsonObject
+from relay_git.contract.pause import PauseFacts
+from relay_git.contract.redact import redact_contract
+from relay_git.contract.said import Said, said
+from relay_git.contract.verify import FORMAT, VERSION, Verified
+from relay_git.git.work import WorkFacts
+from relay_git.session import SessionId, SessionRecord, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """One agent, the label of the account that it uses, and its model where that is known."""
+
+    agent: str
+    account: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the contract is about: which leg of which session ends, when, and who hands over to whom.
+
+    `created_at` is aware; `task` is the user's task as given; `receiver` is None where no successor is chosen yet.
+    """
+
+    session_id: SessionId
+    task_id: str
+    leg: int
+    created_at: datetime
+    task: str
+    sender: Party
+    receiver: Party | None = None
+    acceptance: tuple[str, ...] = ()
+    output_contract: str = ""
+
+
+def build(
+    identity: Identity, pause: PauseFacts, record: SessionRecord, work: WorkFacts, previous: Verified | None = None
+) -> JsonObject:
+    """The unsigned contract of a leg that has ended; `previous` is the one before it in the session."""
+    from relay_git.contract.model import Contract
+
+    before = previous.contract if previous is not None else None
+    raw = (
+        _header(identity, work.snapshot_commit, previous)
+        | _said_members(said(record, work, before), record, work)
+        | _work_members(identity, record, work, before)
+        | {"pause": {"reason": pause.reason, "detail": pause.detail, "safePoint": pause.safe_point.value}}
+    )
+    contract, counts = redact_contract(_whole(raw))
+    contract["redactions"] = dict(counts)
+    contract |= _initial_prompt(contract, before)
+    contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]
+    contract = fit(contract)
+    Contract.model_validate(contract)
+    return contract
+
+
+def contract_id(identity: Identity, snapshot_commit: str, previous: Verified | None) -> str:
+    """The id, made from what the contract is about; equal input gives an equal id."""
+    parts = (
+        identity.session_id,
+        str(identity.leg),
+        _instant(identity.created_at),
+        snapshot_commit,
+        previous.sha256 if previous is not None else "",
+    )
+    return "c-" + _sha256("\0".join(("git-relay contract id", *parts)))[:16]
+
+
+def _header(identity: Identity, snapshot_commit: str, previous: Verified | None) -> JsonObject:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "contractId": contract_id(identity, snapshot_commit, previous),
+        "sessionId": identity.session_id,
+        "taskId": identity.task_id,
+        "leg": identity.leg,
+        "createdAt": _instant(identity.created_at),
+        "previous": {"contractId": previous.contract_id, "sha256": previous.sha256} if previous is not None else None,
+        "from": _party(identity.sender),
+        "to": _party(identity.receiver) if identity.receiver is not None else None,
+    }
+
+
+def _party(party: Party) -> JsonObject:
+    return {"agent": party.agent, "account": party.account, "model": party.model}
+
+
+def _said_members(found: Said, record: SessionRecord, work: WorkFacts) -> JsonObject:
+    action, source = found.next_action
+    return {
+        "plan": found.plan,
+        "tasksRemaining": found.tasks_remaining,
+        "nextAction": action,
+        "nextActionSource": source,
+        "doNotRedo": found.do_not_redo,
+        "decisions": found.decisions,
+        "constraints": found.constraints,
+        "summary": {
+            "facts": facts.facts(record, work),
+            "hypotheses": facts.hypotheses(record),
+            "openQuestions": found.open_questions,
+        },
+    }
+
+
+def _work_members(identity: Identity, record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> JsonObject:
+    return {
+        "taskGoal": identity.task,
+        "initialPrompt": identity.task,
+        "evidence": facts.evidence(record, work, identity.task, before),
+        "checks": facts.checks(record),
+        "acceptance": [{"command": command} for command in identity.acceptance],
+        "outputContract": identity.output_contract,
+        "fileManifest": facts.manifest(work),
+        "inFlightCode": facts.in_flight(work),
+        "skills": list(record.skills),
+        "baseCommit": work.base_commit,
+        "headCommit": work.head_commit,
+        "snapshotCommit": work.snapshot_commit,
+        "snapshotTree": work.snapshot_tree,
+        "branch": work.branch,
+        "usage": _usage(record.usage),
+        "losses": _losses(record, work),
+    }
+
+
+def _usage(usage: Usage) -> JsonObject:
+    counted = {
+        "input": usage.input,
+        "output": usage.output,
+        "cacheRead": usage.cache_read,
+        "cacheWrite": usage.cache_write,
+    }
+    return {name: max(0, min(count, MAX_INTEGER)) for name, count in counted.items()}
+
+
+def _losses(record: SessionRecord, work: WorkFacts) -> list[str]:
+    skipped = [f"{record.skipped} records of the transcript could not be read"] if record.skipped else []
+    return [*skipped, *record.losses, *work.losses]
+
+
+def _initial_prompt(contract: JsonObject, before: JsonObject | None) -> JsonObject:
+    """The first leg's prompt with its length and hash, as the contract before has it or else as it is now."""
+    names = ("initialPrompt", "initialPromptBytes", "initialPromptSha256")
+    if before is not None:
+        return {name: before[name] for name in names}
+    prompt = contract["initialPrompt"]
+    return dict(zip(names, (prompt, len(prompt.encode()), _sha256(prompt)), strict=True))
+
+
+def _instant(moment: datetime) -> str:
+    if moment.tzinfo is None:
+        raise ValueError("a contract's time must be aware")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _whole(value: object) -> JsonObject:
+    """The contract with every string fit for UTF-8."""
+    found = _mended(value)
+    assert isinstance(found, dict)  # noqa: S101
+    return found
+
+
+def _mended(value: object) -> object:
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _mended(item) for name, item in value.items()}
+    return value
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,106 @@
+"""What happened, as git and the transcript show it: files, code in flight, checks, evidence, the summary.
+
+Promise: nothing here is anybody's opinion, save `hypotheses`, which says whose it is.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterator
+
+from relay_git.contract.brief import TITLE
+from relay_git.contract.canonical import JsonObject
+from relay_git.contract.said import own_commits
+from relay_git.git.work import WorkFacts
+from relay_git.session import LimitNotice, SessionRecord
+
+LISTED_EVIDENCE = 40
+
+
+def manifest(work: WorkFacts) -> list[JsonObject]:
+    """The changed files with the SHA-256 of the bytes that git stores."""
+    return [path_of(file.path) | {"status": file.status.value, "sha256": file.sha256} for file in work.files]
+
+
+def in_flight(work: WorkFacts) -> list[JsonObject]:
+    """The diffs since the last commit."""
+    return [path_of(hunk.path) | {"snippet": hunk.text, "truncated": hunk.truncated} for hunk in work.hunks]
+
+
+def path_of(path: bytes) -> JsonObject:
+    """The members that name a path: readable, and where it is not UTF-8 also exact."""
+    try:
+        return {"path": path.decode("utf-8")}
+    except UnicodeDecodeError:
+        exact = base64.b64encode(path).decode("ascii")
+        return {"path": path.decode("utf-8", "backslashreplace"), "pathBase64": exact}
+
+
+def checks(record: SessionRecord) -> list[JsonObject]:
+    """The latest run of each command that has an exit code, the newest first."""
+    latest: dict[str, JsonObject] = {}
+    for command in reversed(record.commands):
+        if command.exit_code is not None and command.command not in latest:
+            latest[command.command] = {
+                "command": command.command,
+                "exitCode": command.exit_code,
+                "outputSha256": command.output_sha256,
+            }
+    return list(latest.values())
+
+
+def facts(record: SessionRecord, work: WorkFacts) -> list[JsonObject]:
+    """What can be counted or was reported by the agent's own channel."""
+    found = [_fact(f"{len(own_commits(work))} commits since the base", "git")]
+    kinds = Counter(file.status.value for file in work.files)
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    found.append(_fact(f"{len(work.files)} files changed since the base" + (f": {told}" if told else ""), "git"))
+    if work.snapshot_commit != work.head_commit:
+        text = f"the snapshot holds work that the agent had not committed, on top of {work.head_commit[:12]}"
+        found.append(_fact(text, "git"))
+    ended = "the agent ended its turn" if record.turn_complete else "the agent was stopped before it ended its turn"
+    found.append(_fact(ended, "transcript"))
+    return [*found, *(_fact(_limit(notice), "the agent's own channel") for notice in record.limits[-3:])]
+
+
+def hypotheses(record: SessionRecord) -> list[JsonObject]:
+    """The agent's last words: what it believed, not what is known."""
+    return [_fact(record.last_text, "the agent's last message")] if record.last_text.strip() else []
+
+
+def evidence(record: SessionRecord, work: WorkFacts, task: str, before: JsonObject | None) -> list[JsonObject]:
+    """Quoted pieces by kind: later prompts of the user, limits, open calls, commits; numbered from e1."""
+    pieces = list(dict.fromkeys([*_pieces(record, work, task), *_prompts_before(before)]))
+    return [
+        {"id": f"e{number}", "kind": kind, "source": source, "excerpt": text}
+        for number, (kind, source, text) in enumerate(pieces, 1)
+    ]
+
+
+def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple[str, str, str]]:
+    for number, prompt in reversed(list(enumerate(record.prompts, 1))[-LISTED_EVIDENCE:]):
+        if prompt.strip() != task.strip() and TITLE not in prompt and not (number == 1 and task.strip() in prompt):
+            yield "prompt", f"prompt {number} of the user to {record.agent}", prompt
+    for notice in record.limits[-3:]:
+        yield "limit", "the agent's own channel", notice.evidence
+    for call in record.pending_calls[-5:]:
+        yield "open-call", "transcript: call without a result", call
+    for commit in own_commits(work)[: -LISTED_EVIDENCE - 1 : -1]:
+        yield "commit", commit.oid, commit.subject
+
+
+def _prompts_before(before: JsonObject | None) -> Iterator[tuple[str, str, str]]:
+    for item in (before or {}).get("evidence", ()):
+        if item["kind"] == "prompt":
+            yield "prompt", item["source"], item["excerpt"]
+
+
+def _limit(notice: LimitNotice) -> str:
+    window = f", window {notice.window}" if notice.window else ""
+    resets = f", resets at {notice.resets_at.isoformat()}" if notice.resets_at else ""
+    return f"limit of kind {notice.kind.value}{window}{resets}"
+
+
+def _fact(text: str, source: str) -> JsonObject:
+    return {"text": text, "source": source}

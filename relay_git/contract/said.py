@@ -1,0 +1,196 @@
+"""What was said on purpose, or follows from it by a stated rule: plan, next action, do-not-redo, decisions, rules.
+
+Promise: every item carries its source, and nothing is invented; where nothing was said a list is empty. Text that a
+tool printed never becomes a goal, a rule or an action.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from relay_git.contract.canonical import JsonObject
+from relay_git.git.work import WorkCommit, WorkFacts
+from relay_git.session import Command, PlanStatus, SessionRecord
+
+LISTED_COMMITS = 100
+"""So many of the newest commits are listed one by one; those before are told as one range."""
+
+SNAPSHOT_TRAILER = "Relay-Snapshot"
+"""A commit with this trailer is a snapshot of git relay's own, and no work to be listed."""
+
+# Where a command line does something to the world that must not be done twice. It is looked for at the beginning of a
+# command, behind what merely starts it, so that `grep migrate` is not one.
+_STARTERS = (
+    r"(?:(?:[A-Za-z_]\w*=\S*|sudo|env|time|exec|nohup|command|npx|bunx|pnpm|yarn|npm|bun|run|exec|dlx|poetry|uv|pipenv|rye"
+    r"|bundle|python3?|-m|php|node|make|just|mix|rake|docker|compose|dotnet|go|cargo|rails|bin/rails|\./manage\.py"
+    r"|manage\.py|artisan|\./\S*/)\s+)*"
+)
+_ONCE = re.compile(
+    rf"^{_STARTERS}(?:migrate\b|migration:run|db:(?:migrate|seed|schema:load|push|deploy)|alembic\s+(?:upgrade|downgrade)"
+    r"|prisma\s+(?:migrate|db\s+push)|drizzle-kit\s+(?:push|migrate)|knex\s+migrate|sequelize\s+db:|typeorm\s+migration"
+    r"|flyway\s+migrate|liquibase\s+update|goose\s+\S*\s*up|dbmate\s+(?:up|migrate)|sqlx\s+migrate|diesel\s+migration"
+    r"|ef\s+database\s+update|ecto\.migrate|deploy\b|\S*deploy(?:\.sh|\.py)?(?:\s|$)|publish\b|release\b|semantic-release"
+    r"|twine\s+upload|flit\s+publish|gem\s+push|push\s+\S+[:/]\S+|git\s+push|gh\s+(?:release|pr)\s+(?:create|merge)"
+    r"|terraform\s+(?:apply|destroy)|tofu\s+(?:apply|destroy)|pulumi\s+(?:up|destroy)|kubectl\s+(?:apply|delete|rollout)"
+    r"|helm\s+(?:install|upgrade|uninstall)|(?:vercel|netlify|fly|flyctl|railway|wrangler|serverless|sls|cdk|firebase|eb"
+    r"|heroku|gcloud)\s+(?:\S+\s+){0,2}(?:deploy|up|--prod)\b)"
+)
+_DRY = re.compile(r"--dry-run|--help|\s-h\b|--check\b|--plan\b|--status\b")
+_PIECES = re.compile(r"&&|\|\||[;|\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """All that was said, as lists of the contract's items, the most recent leg first."""
+
+    plan: list[JsonObject]
+    tasks_remaining: list[JsonObject]
+    next_action: tuple[str, str]
+    do_not_redo: list[JsonObject]
+    decisions: list[JsonObject]
+    constraints: list[JsonObject]
+    open_questions: list[JsonObject]
+
+
+def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> Said:
+    """What the record, the commits and the verified contract before say."""
+    commits = own_commits(work)
+    plan = _plan(record, before)
+    return Said(
+        plan=plan,
+        tasks_remaining=[_item(step["text"], step["source"]) for step in plan if _is_open(step)],
+        next_action=_next_action(plan, record, commits, before),
+        do_not_redo=_joined("text", _done(plan, record, commits), _carried(before, "doNotRedo")),
+        decisions=_joined("summary", _decisions(commits), _carried(before, "decisions")),
+        constraints=_joined("rule", _rules(commits), _carried(before, "constraints")),
+        open_questions=_joined("text", _questions(commits), _carried((before or {}).get("summary"), "openQuestions")),
+    )
+
+
+def own_commits(work: WorkFacts) -> list[WorkCommit]:
+    """The agents' commits, oldest first, without the snapshots that git relay made between them."""
+    return [
+        commit
+        for commit in work.commits
+        if not (commit.oid == work.snapshot_commit != work.head_commit)
+        and all(key.lower() != SNAPSHOT_TRAILER.lower() for key, _ in commit.trailers)
+    ]
+
+
+def _plan(record: SessionRecord, before: JsonObject | None) -> list[JsonObject]:
+    if record.plan:
+        return [{"text": step.text, "status": step.status.value, "source": "plan"} for step in record.plan]
+    return list(_carried(before, "plan"))
+
+
+def _is_open(step: JsonObject) -> bool:
+    return step.get("status") in (PlanStatus.PENDING.value, PlanStatus.IN_PROGRESS.value)
+
+
+def _next_action(
+    plan: list[JsonObject], record: SessionRecord, commits: list[WorkCommit], before: JsonObject | None
+) -> tuple[str, str]:
+    """The action and the rule that chose it, the first that has something to say."""
+    old = {commit.oid for commit in commits_until(commits, before)}
+    spoken = [(text, commit) for text, commit in _trailers(commits, "Relay-Next")]
+    for text, commit in reversed(spoken):
+        if commit.oid not in old:
+            return text, _commit_source(commit)
+    for status in (PlanStatus.IN_PROGRESS, PlanStatus.PENDING):
+        for step in plan:
+            if step["status"] == status.value:
+                return step["text"], f"{step['source']}: first step {status.value.replace('_', ' ')}"
+    if record.pending_calls:
+        call = record.pending_calls[-1]
+        return f"Look at what this interrupted call left, and finish it: {call}", "transcript: call without a result"
+    if spoken:
+        text, commit = spoken[-1]
+        return text, f"{_commit_source(commit)}, of an earlier leg"
+    if record.turn_complete:
+        return "Check the work against the goal and finish what is missing", "rule: no plan; the agent ended its turn"
+    return "Read the commits since the base and the code in flight, and go on with the goal", "rule: no plan was left"
+
+
+def commits_until(commits: list[WorkCommit], before: JsonObject | None) -> list[WorkCommit]:
+    """The commits that the contract before already knew."""
+    known = {(before or {}).get("headCommit"), (before or {}).get("snapshotCommit")}
+    last = max((place for place, commit in enumerate(commits) if commit.oid in known), default=-1)
+    return commits[: last + 1]
+
+
+def _done(plan: list[JsonObject], record: SessionRecord, commits: list[WorkCommit]) -> Iterator[JsonObject]:
+    for text, commit in _trailers(commits, "Relay-Do-Not-Redo"):
+        yield _item(text, _commit_source(commit))
+    for command in dict.fromkeys(command.command for command in record.commands if _is_done_once(command)):
+        yield _item(f"Already run with success: {command}", "command")
+    for step in plan:
+        if step["status"] == PlanStatus.COMPLETED.value:
+            yield _item(step["text"], step["source"])
+    for commit in commits[: -LISTED_COMMITS - 1 : -1]:
+        yield _item(f"Committed as {commit.oid[:12]}: {commit.subject}", "git")
+    earlier = commits[:-LISTED_COMMITS]
+    if earlier:
+        span = f"{earlier[0].oid[:12]} to {earlier[-1].oid[:12]}"
+        yield _item(f"Committed before those: {len(earlier)} commits, {span}", "git")
+
+
+def _is_done_once(command: Command) -> bool:
+    if command.exit_code != 0 or _DRY.search(command.command):
+        return False
+    return any(_ONCE.match(piece.strip()) for piece in _PIECES.split(command.command[:4096]))
+
+
+def _decisions(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+    for text, commit in reversed(list(_trailers(commits, "Relay-Decision"))):
+        summary, _, rationale = text.partition(" because ")
+        yield {"summary": summary, "rationale": rationale, "source": _commit_source(commit)}
+
+
+def _rules(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+    for text, commit in _trailers(commits, "Relay-Constraint"):
+        yield {"rule": text, "source": _commit_source(commit)}
+
+
+def _questions(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+    for text, commit in _trailers(commits, "Relay-Question"):
+        yield _item(text, _commit_source(commit))
+
+
+def _trailers(commits: list[WorkCommit], name: str) -> Iterator[tuple[str, WorkCommit]]:
+    for commit in commits:
+        for key, value in commit.trailers:
+            if key.lower() == name.lower() and value.strip():
+                yield value.strip(), commit
+
+
+def _carried(owner: object, name: str) -> Iterator[JsonObject]:
+    """Items of the contract before with the leg added to their source; what git tells anew is not carried."""
+    items = owner.get(name) if isinstance(owner, dict) else None
+    leg = owner.get("leg") if isinstance(owner, dict) else None
+    for item in items if isinstance(items, list) else ():
+        source = item["source"]
+        if source in ("git", "git relay"):
+            continue
+        told = source if leg is None or source.startswith("commit ") or ", leg " in source else f"{source}, leg {leg}"
+        yield item | {"source": told}
+
+
+def _joined(member: str, *groups: Iterable[JsonObject]) -> list[JsonObject]:
+    """All items in order, each text once; blank ones are nobody's word."""
+    found: dict[str, JsonObject] = {}
+    for group in groups:
+        for item in group:
+            text = " ".join(str(item[member]).split())
+            if text:
+                found.setdefault(text, item)
+    return list(found.values())
+
+
+def _item(text: str, source: str) -> JsonObject:
+    return {"text": text, "source": source}
+
+
+def _commit_source(commit: WorkCommit) -> str:
+    return f"commit {commit.oid[:12]}"
