@@ -33,7 +33,9 @@ def canonical(value: object) -> bytes:
 
 def strict_parse(data: bytes) -> JsonObject:
     """The object that the bytes spell, in any spelling; raises `Malformed` for everything but the subset."""
-    return _parse(data, _REFUSING_DUPLICATES)
+    value = _parse(data, _REFUSING_DUPLICATES)
+    _check(value)
+    return value
 
 
 def parse_stored(data: bytes) -> JsonObject:
@@ -59,8 +61,27 @@ def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonObject:
         raise Malformed(f"not JSON: {error.msg} at character {error.pos}") from None
     if type(value) is not dict:
         raise Malformed("not a JSON object")
-    _check(value)
+    _check_parsed(value, ascii_only=data.isascii())
     return value
+
+
+def _check_parsed(value: JsonObject, ascii_only: bool) -> None:
+    """What `_check` asks, of a value that a decoder made: its types and integers are right already."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for item in level:
+            if type(item) is dict:
+                # An escaped key is ASCII in the bytes; in canonical bytes none is, and `strict_parse` looks itself.
+                if not ascii_only:
+                    _check_keys(item)
+                below += [member for member in item.values() if type(member) in _CONTAINERS]
+            else:
+                below += [member for member in item if type(member) in _CONTAINERS]
+        if not below:
+            return
+        level = below
+    raise Malformed(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _encode(value: object) -> bytes:
@@ -130,6 +151,7 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+_CONTAINERS = (dict, list)
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
 )

@@ -8,11 +8,13 @@ makes its bytes is not decided here.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 
 from relay_git.contract.canonical import MAX_BYTES, JsonObject, Malformed, canonical
 
 KEY_BYTES = 32
+_HEX = re.compile(r"[0-9a-f]{64}")
 _KEY_ID_DOMAIN = b"git-relay key id v1\x00"
 
 
@@ -62,23 +64,32 @@ def seal(unsigned: JsonObject, key: Key) -> Sealed:
     return Sealed(str(unsigned["contractId"]), stored, text, hashlib.sha256(stored).hexdigest())
 
 
-def signature_matches(contract: JsonObject, key: Key) -> bool:
-    """Whether the contract's own `signature` is the one this key makes, compared in constant time."""
+def signature_matches(stored: bytes, contract: JsonObject, key: Key) -> bool:
+    """Whether the signature in canonical bytes, which `contract` was parsed from, is the one that this key makes."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.hmac import HMAC
 
-    rest = dict(contract)
-    claimed = str(rest.pop("signature", ""))
-    if len(claimed) != 64 or not set(claimed) <= set("0123456789abcdef"):
+    claimed = contract.get("signature")
+    if not isinstance(claimed, str) or _HEX.fullmatch(claimed) is None:
         return False
     mac = HMAC(key.secret, SHA256())
-    mac.update(canonical(rest))
+    mac.update(_signed_bytes(stored, contract, claimed))
     try:
         mac.verify(bytes.fromhex(claimed))
     except InvalidSignature:
         return False
     return True
+
+
+def _signed_bytes(stored: bytes, contract: JsonObject, claimed: str) -> bytes:
+    """The canonical bytes without `signature`."""
+    # Cutting the member out of canonical bytes gives what encoding the rest would, at a tenth of the cost. No string
+    # can look like it, since its quotes would be escaped; a member deeper down can, and then the rest is encoded.
+    before, found, after = stored.partition(b'"signature":"%s",' % claimed.encode())
+    if found and b'"signature":' not in before and b'"signature":' not in after:
+        return before + after
+    return canonical({name: value for name, value in contract.items() if name != "signature"})
 
 
 def _mac(data: bytes, key: Key) -> str:

@@ -104,7 +104,7 @@ def verify(
         contract = parse_stored(stored)
     except Malformed as error:
         return Refused(Outcome.MALFORMED, error.reason)
-    refused = _check_header(contract) or _check_signature(contract, key) or _check_shape(contract)
+    refused = _check_header(contract) or _check_signature(stored, contract, key) or _check_shape(contract)
     if refused is None and place is not None:
         refused = _check_place(contract, place) or _check_chain(contract, place)
     if refused is None and snapshot is not None:
@@ -131,7 +131,7 @@ def _check_header(contract: JsonObject) -> Refused | None:
     return None
 
 
-def _check_signature(contract: JsonObject, key: Key | None) -> Refused | None:
+def _check_signature(stored: bytes, contract: JsonObject, key: Key | None) -> Refused | None:
     # 4. Somebody signed it.
     if not contract.get("signature"):
         return Refused(Outcome.UNSIGNED, "there is no signature")
@@ -142,7 +142,7 @@ def _check_signature(contract: JsonObject, key: Key | None) -> Refused | None:
     if named != key.key_id:
         return Refused(Outcome.UNKNOWN_KEY, f"signed with another key than this repository's {key.key_id}")
     # 6. Our key made this signature over these bytes.
-    if not signature_matches(contract, key):
+    if not signature_matches(stored, contract, key):
         return Refused(Outcome.TAMPERED, "the signature does not fit the bytes")
     return None
 
