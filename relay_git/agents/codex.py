@@ -1,8 +1,8 @@
 """Codex: how it is started, what it may do, and what its stdout says.
 
 Promise: the prompt goes in by stdin and never by argv; commands run in Codex's own sandbox, which lets them write in
-the worktree, the temp folders and exactly the four places below the git dir that a commit needs. It cannot keep them
-from reading the rest of the disk, the key among it, and the grants say so.
+the worktree, the temp folders and exactly the places below the git dir that a commit needs, and keeps git relay's key,
+spool and logs from them.
 
 Last seen: 0.171.0.
 """
@@ -31,6 +31,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.codex_limits import stdout_notice
 from relay_git.agents.codex_reader import CodexReader
+from relay_git.agents.codex_sandbox import sandbox_options
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, home, is_set
 from relay_git.agents.jsonl import Record
@@ -70,15 +71,7 @@ class Codex:
         branches = place.common_dir / "refs" / "heads" / "relay"
         if not branches.is_dir():
             return Unsupported(f"{branches} does not exist: Codex's sandbox could not commit")
-        roots = (
-            place.git_dir,
-            place.common_dir / "objects",
-            branches,
-            place.common_dir / "logs" / "refs" / "heads" / "relay",
-        )
-        listed = ",".join(toml_string(str(root)) for root in roots)
-        argv += ["--sandbox", "workspace-write", "-c", 'approval_policy="never"']
-        argv += ["-c", f"sandbox_workspace_write.writable_roots=[{listed}]", "-"]
+        argv += ["-c", 'approval_policy="never"', *sandbox_options(place, _config(env)), "-"]
         return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _SANDBOX_GRANTS, {})
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
@@ -124,13 +117,6 @@ def codex_home(env: Mapping[str, str]) -> Path:
     return Path(chosen) if chosen else home(env) / ".codex"
 
 
-def toml_string(value: str) -> str:
-    """A basic string of TOML for any text: what it cannot hold as it is, is escaped."""
-    named = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    safe = "".join(named.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in value)
-    return f'"{safe}"'
-
-
 def _config(env: Mapping[str, str]) -> dict[str, object]:
     try:
         return tomllib.loads((codex_home(env) / "config.toml").read_bytes().decode("utf-8", "replace"))
@@ -169,8 +155,8 @@ def _hear_item(item: Record) -> tuple[Heard, ...]:
 _SANDBOX_GRANTS = (
     "edit files in the session's worktree",
     "run commands in Codex's sandbox: writing in the worktree, its own git dir, git's objects, the branches below "
-    "refs/heads/relay and their logs, and the temp folders that your Codex settings allow; no network unless they do",
-    "commands can read the whole disk, git relay's key among it: Codex's sandbox cannot hide a file",
-    "what your own Codex settings allow beyond that stays allowed",
+    "refs/heads/relay and their logs, and the temp folders; temp folders and network as your Codex settings say",
+    "commands can neither read git relay's key, spool and logs, nor write hooks, git's configuration or another branch",
+    "commands can read the rest of the disk, as your user",
 )
 _FULL_GRANTS = ("everything that your user may do: no sandbox, no questions (relay.codex.permission is full)",)

@@ -180,7 +180,9 @@ def _commit(play: Play, step: Step) -> None:
     message = _str(step, "message")
     paths = _strings(step, "paths", [])
     play.act("git add", lambda: play.run(["git", "add", "--", *paths] if paths else ["git", "add", "--all"]))
-    play.act(f"git commit {message}", lambda: play.run(["git", "commit", "--quiet", "-m", f"{message}\n\n{TRAILER}"]))
+    play.act(
+        f"git commit {message}", lambda: play.run(["git", "commit", "--quiet", "-m", message, "--trailer", TRAILER])
+    )
 
 
 def _accept(play: Play, step: Step) -> None:
