@@ -45,7 +45,7 @@ STEPS = {
             {"do": "shell", "argv": ["sh", "-c", "echo migrated >> migrations/applied"]},
             {
                 "do": "commit",
-                "message": "Add and apply the refunds migration\n\nRelay-Do-Not-Redo: run migration 001, it is applied\n"
+                "message": "Add and apply the refunds migration\n\nRelay-Do-Not-Redo: migration 001 is applied\n"
                 "Relay-Decision: refunds are negative totals, not orders of their own",
             },
             _plan(1),

@@ -14,9 +14,8 @@ import pygit2
 
 from relay_git.errors import LedgerConflict, RepoError, printable
 from relay_git.git.run import Git, failure
-from relay_git.git.store import ZERO, Commit, Oid, RefUpdate, TreeEntry
+from relay_git.git.store import AUTHOR, ZERO, Commit, Oid, RefUpdate, TreeEntry
 
-AUTHOR = ("git relay", "git-relay@localhost")
 _TRIES = 40
 
 
@@ -70,7 +69,9 @@ class Libgit2Store:
             return None
         message = found.raw_message.decode("utf-8", "replace")
         parents = tuple(Oid(str(p)) for p in found.parent_ids)
-        return Commit(oid, Oid(str(found.tree_id)), parents, message, found.commit_time)
+        return Commit(
+            oid, Oid(str(found.tree_id)), parents, message, found.commit_time, found.author.email == AUTHOR[1]
+        )
 
     def write_blob(self, data: bytes) -> Oid:
         return self._write("a blob", lambda: self._repo.create_blob(data))

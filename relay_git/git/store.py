@@ -14,6 +14,7 @@ from typing import NewType, Protocol
 
 Oid = NewType("Oid", str)
 ZERO = Oid("0" * 40)
+AUTHOR = ("git relay", "git-relay@localhost")  # of the commits that git relay makes itself
 
 TREE_MODE = stat.S_IFDIR
 BLOB_MODE = stat.S_IFREG | 0o644
@@ -31,13 +32,14 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit says; `message` decoded with replacement."""
+    """What a commit says; `message` decoded with replacement, `ours` for a commit by git relay itself."""
 
     oid: Oid
     tree: Oid
     parents: tuple[Oid, ...]
     message: str
     when: int
+    ours: bool
 
 
 @dataclass(frozen=True, slots=True)

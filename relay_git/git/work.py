@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from relay_git.git.run import Git
 from relay_git.git.snapshot import Snapshot
-from relay_git.git.store import GITLINK_MODE, Oid, Store
+from relay_git.git.store import AUTHOR, GITLINK_MODE, Oid, Store
 
 
 class FileStatus(StrEnum):
@@ -76,7 +76,8 @@ _STATUS = {"A": FileStatus.ADDED, "D": FileStatus.DELETED, "T": FileStatus.TYPE_
 def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
     """All that git knows of the work between `base` and the snapshot; lists are bounded, and what is cut is named."""
     losses = list(taken.losses)
-    commits = _commits(git, base, taken.head, losses)
+    head = _last_of_the_agents(store, base, taken.head)
+    commits = _commits(git, base, head, losses)
     changes = _raw(git, base, taken.commit)
     if len(changes) > MANIFEST_FILES:
         losses.append(
@@ -85,11 +86,11 @@ def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
     files = tuple(
         FileChange(path, status, _sha256(git, store, mode, oid)) for path, status, mode, oid in changes[:MANIFEST_FILES]
     )
-    hunks = _hunks(git, taken, losses) if taken.commit != taken.head else ()
+    hunks = _hunks(git, head, taken.commit, losses) if taken.commit != head else ()
     if taken.operation:
         losses.append(f"a {taken.operation} stands half-done in the worktree: finish or abort it first (git status)")
     branch = taken.branch.removeprefix("refs/heads/")
-    return WorkFacts(branch, base, taken.head, taken.commit, taken.tree, commits, files, hunks, tuple(losses))
+    return WorkFacts(branch, base, head, taken.commit, taken.tree, commits, files, hunks, tuple(losses))
 
 
 def blob_sha256(git: Git, store: Store, oid: Oid) -> str | None:
@@ -108,16 +109,24 @@ def _sha256(git: Git, store: Store, mode: int, oid: Oid) -> str | None:
     return None if mode in (0, GITLINK_MODE) else blob_sha256(git, store, oid)
 
 
+def _last_of_the_agents(store: Store, base: Oid, head: Oid) -> Oid:
+    """The last commit that is no snapshot of ours: what came after it is work that no agent has committed yet."""
+    here = head
+    while here != base and (commit := store.commit(here)) is not None and commit.ours and commit.parents:
+        here = commit.parents[0]
+    return here
+
+
 def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
-    form = "%H%x00%s%x00%(trailers:only,unfold)%x00%x00"
+    form = "%H%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x00"
     out = git.run(
         "log", f"--max-count={_COMMITS + 1}", "--no-show-signature", f"--format=tformat:{form}", f"{base}..{head}"
     )
     found = []
     for part in out.decode("utf-8", "replace").split("\0\0\n"):
         words = part.split("\0")
-        if len(words) == 3:
-            found.append(WorkCommit(words[0], words[1], _trailers(words[2])))
+        if len(words) == 4 and words[1] != AUTHOR[1]:
+            found.append(WorkCommit(words[0], words[2], _trailers(words[3])))
     if len(found) > _COMMITS:
         losses.append(f"only the newest {_COMMITS} commits are listed: git log {base}..{head}")
     return tuple(reversed(found[:_COMMITS]))
@@ -137,16 +146,14 @@ def _raw(git: Git, old: Oid, new: Oid) -> list[tuple[bytes, FileStatus, int, Oid
     return found
 
 
-def _hunks(git: Git, taken: Snapshot, losses: list[str]) -> tuple[Hunk, ...]:
-    changed = _raw(git, taken.head, taken.commit)
+def _hunks(git: Git, head: Oid, snapshot: Oid, losses: list[str]) -> tuple[Hunk, ...]:
+    changed = _raw(git, head, snapshot)
     if len(changed) > HUNK_FILES:
-        losses.append(
-            f"{len(changed) - HUNK_FILES} more files were in work at the pause: git diff {taken.head} {taken.commit}"
-        )
+        losses.append(f"{len(changed) - HUNK_FILES} more files were in work at the pause: git diff {head} {snapshot}")
     paths = [path for path, *_ in changed[:HUNK_FILES]]
     options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix")
     with git.stream(
-        "--literal-pathspecs", "diff-tree", *options, taken.head, taken.commit, "--", *map(os.fsdecode, paths)
+        "--literal-pathspecs", "diff-tree", *options, head, snapshot, "--", *map(os.fsdecode, paths)
     ) as source:
         patch = source.read(_PATCH_BYTES)
     # Lines of a patch start with a blank, +, - or \, so only a new file's header can start like this.

@@ -71,11 +71,7 @@ class Entry:
     def to_json(self) -> bytes:
         """The canonical bytes of `state.json`."""
         body: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name == "passed_over":
-                value = [{"agent": p.agent, "reason": p.reason} for p in value]
-            body[_camel(f.name)] = list(value) if isinstance(value, tuple) else value
+        body |= {_camel(f.name): _plain(getattr(self, f.name)) for f in fields(self)}
         return canonical(body)
 
 
@@ -239,6 +235,15 @@ def _is_dropped(store: Store, session: SessionId) -> bool:
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, PassedOver):
+        return {"agent": _plain(value.agent), "reason": _plain(value.reason)}
+    # A reason may quote a file name that is not UTF-8: the journal holds what can be written down of it.
+    return str(value).encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _field(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relay_git.contract.canonical import Malformed, strict_parse
+from relay_git.contract.lifecycle import Event
 from relay_git.contract.sign import Key
 from relay_git.contract.verify import ExpectedPlace, Outcome, Refused, Verification, Verified, verify
 from relay_git.errors import SignatureRefused
@@ -69,7 +70,9 @@ def contracts(store: Store, session: SessionId) -> list[Found]:
     brought: list[Recorded] = []
     last: Oid | None = None
     for recorded in reversed(list(journal.chain(store, session))):
-        if recorded.contract is not None and recorded.contract != last:
+        # Also an entry that says it brings one and carries the old bytes: a replay must not pass for "no news".
+        says_so = recorded.entry.event is Event.CONTRACT_BUILT or recorded.snapshot is not None
+        if recorded.contract is not None and (recorded.contract != last or says_so):
             brought.append(recorded)
         last = recorded.contract or last
     return list(_found(store, session, brought))
@@ -106,10 +109,12 @@ def current(repo: Repo, store: Store, key: Key, session: SessionId) -> Verified:
     found = contracts(store, session)
     if not found:
         raise SignatureRefused(f"the session {session} has no contract yet", hint=f"git relay log {session}")
-    at_tip = journal.tip(store, session).contract
+    at_tip = journal.tip(store, session)
     verdict = verify(found[-1].stored, key, found[-1].place, RepoSnapshots(repo, store))
-    if isinstance(verdict, Verified) and at_tip != found[-1].recorded.contract:
+    if isinstance(verdict, Verified) and at_tip.contract != found[-1].recorded.contract:
         verdict = Refused(Outcome.MISPLACED, "the journal's tip holds another contract than the last one brought")
+    if isinstance(verdict, Verified) and at_tip.entry.contract_id != verdict.contract_id:
+        verdict = Refused(Outcome.MISPLACED, "the journal's tip names another contract than it holds")
     if isinstance(verdict, Refused):
         raise SignatureRefused(
             f"the contract {found[-1].contract_id} does not verify: {verdict.outcome} ({verdict.reason})",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 from relay_git.contract.lifecycle import RESTS, Event, State
+from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
 from relay_git.supervisor import dispatch, handoff, pause, request
@@ -104,7 +105,7 @@ def _done(run: Run, watcher: Watcher) -> None:
 
 def _pausing(run: Run, watcher: Watcher | None) -> None:
     entry = run.tip.entry
-    point = entry.safe_point or pause.SafePoint.ENDED
+    point = entry.safe_point or SafePoint.ENDED
     if watcher is not None:
         willing = entry.pause_reason in ("handoff", STOP)
         point = pause.hold(run, watcher, wait_for_commit=willing and not run.around.stop.is_set())

@@ -6,14 +6,15 @@ in the journal before its note is written. Each step can be done again after a c
 
 from __future__ import annotations
 
-import secrets
+import hashlib
 from pathlib import Path
 
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent
 from relay_git.agents.transcript import Follower
-from relay_git.contract.build import Identity, Party, Pause, Previous, build
+from relay_git.contract.build import Identity, Party, build
 from relay_git.contract.lifecycle import Event
+from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
@@ -24,7 +25,7 @@ from relay_git.ledger import notes, replay
 from relay_git.session import SessionRecord
 from relay_git.supervisor import pause
 from relay_git.supervisor.process import end_tree
-from relay_git.supervisor.run import Run, base_of, stamp
+from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
 
 
@@ -58,21 +59,17 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     )
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     to = entry.candidates[0] if entry.candidates else ""
-    unsigned = build(
-        record,
-        facts,
-        Identity(
-            contract_id="c-" + secrets.token_hex(8),
-            session_id=run.session,
-            leg=entry.leg,
-            created_at=stamp(around.now()),
-            task=task(run),
-            sender=Party(entry.agent, entry.account, record.model),
-            receiver=Party(to) if to else None,
-            pause=Pause(entry.pause_reason, entry.reason, entry.safe_point),
-        ),
-        previous,
+    identity = Identity(
+        session_id=run.session,
+        task_id=task_id(task(run)),
+        leg=entry.leg,
+        created_at=around.now(),
+        task=task(run),
+        sender=Party(entry.agent, entry.account, record.model),
+        receiver=Party(to) if to else None,
     )
+    why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), entry.reason)
+    unsigned = build(identity, why, record, facts, previous)
     sealed = seal(unsigned, around.key)
     run.record(
         Event.CONTRACT_BUILT, sealed=sealed, contract_id=sealed.contract_id, snapshot=taken.commit, passed_over=()
@@ -107,18 +104,31 @@ def task(run: Run) -> str:
         return run.tip.entry.title
 
 
-def _previous(run: Run, last: replay.Found | None) -> Previous | None:
+def task_id(text: str) -> str:
+    """The id of a task: the same words are the same task, in whatever session."""
+    return "t-" + hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _previous(run: Run, last: replay.Found | None) -> Verified | None:
     """The contract before this one: named by what lies there, its words carried on only if it verifies."""
     if last is None:
         return None
     verdict = verify(last.stored, run.around.key, last.place, replay.RepoSnapshots(run.around.repo, run.around.store))
-    words = verdict.contract if isinstance(verdict, Verified) else None
-    return Previous(last.contract_id, last.sha256, words)
+    if isinstance(verdict, Verified):
+        return verdict
+    return Verified(verdict.outcome, {"contractId": last.contract_id}, last.sha256, verdict.reason)
 
 
 def verified(run: Run) -> Verified:
     """The current contract, read back from git and verified; raises SignatureRefused."""
+    around = run.around
     try:
-        return replay.current(run.around.repo, run.around.store, run.around.key, run.session)
+        verdict = replay.current(around.repo, around.store, around.key, run.session)
     except RepoError as error:
         raise SignatureRefused(str(error), hint=error.hint) from error
+    if verdict.contract_id != run.tip.entry.contract_id:
+        raise SignatureRefused(
+            f"the journal now holds {verdict.contract_id}, not {run.tip.entry.contract_id}, which was built",
+            hint=f"git relay log {run.session}",
+        )
+    return verdict

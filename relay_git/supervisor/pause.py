@@ -7,23 +7,14 @@ commit, between two tool calls, in the middle of one, or ended by itself. Nothin
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 
+from relay_git.contract.pause import SafePoint
 from relay_git.git.repo import write_private
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
 _STEP = 0.05
 _FREEZES = 20
-
-
-class SafePoint(StrEnum):
-    """Where a leg stood when its snapshot was taken."""
-
-    COMMIT = "commit"
-    TOOL_BOUNDARY = "tool-boundary"
-    INTERRUPTED = "interrupted"
-    ENDED = "ended"
 
 
 def hold(run: Run, watcher: Watcher, *, wait_for_commit: bool) -> SafePoint:
