@@ -238,8 +238,8 @@ def _spawn(play: Play, step: Step) -> None:
     seconds = _number(step, "seconds", 600)
     sleeper = f"import time; time.sleep({seconds})"
     starter = (
-        "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=-3, stdout=-3,"
-        " stderr=-3, start_new_session=True, cwd=sys.argv[2]); print(child.pid)"
+        "import os, subprocess, sys; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=-3, stdout=-3,"
+        " stderr=-3, start_new_session=True, cwd=sys.argv[2]); print(child.pid, flush=True); os._exit(0)"
     )
     argv = [sys.executable, "-c", starter, sleeper, str(play.worktree)]
     play.act("leaves a process behind", lambda: {**play.run(argv), "command": "spawn"})
