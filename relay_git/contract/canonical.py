@@ -137,7 +137,9 @@ def _integer(text: str) -> int:
         raise Malformed("an integer is outside of +-(2**53 - 1)")
     if text == "-0":
         raise Malformed("-0 is not allowed")
-    return int(text)
+    number = int(text)
+    _check_integer(number)
+    return number
 
 
 def _no_float(text: str) -> float:

@@ -13,15 +13,26 @@ RULE = "private-key"
 _MARKER = re.compile(r"-----(?P<kind>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _WHOLE = re.compile(r"[A-Za-z0-9+/=\s\\:,.>|-]+")
 
-# What may stand between the lines of a key: line ends (true, or a backslash whose letter the next run takes in),
-# indents, quotes, commas and the signs of a diff.
-_GAP = r"(?:[\s\\\"'`,>|]|(?<!-)-(?!-))"
+# What may stand between the lines of a key: line ends, true or written, indents, quotes, commas, the signs of a diff,
+# and a plus between two quoted pieces. `_BACK` is the same for text that is read from its end.
+_SIGNS = r"[\s\\\"'`,>|]|(?<!-)-(?!-)"
+_GAP = rf"(?:\\[nrt]|{_SIGNS})"
+_BACK = rf"(?:[nrt]\\|{_SIGNS})"
 _RUN = r"[A-Za-z0-9+/=]{16,}+"
-_HEADERS = rf"(?:{_GAP}{{0,16}}+n?(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n\\]*+)*+"
-_LINES = rf"{_RUN}(?:{_GAP}{{1,16}}+(?:\+{_GAP}{{1,16}}+)?+{_RUN})*+"
-_LAST = rf"(?:{_GAP}{{1,16}}+(?:\+{_GAP}{{1,16}}+)?+[A-Za-z0-9+/=]{{1,15}}+(?={_GAP}{{0,16}}+(?:-----|\Z)))?+"
-_BODY = re.compile(rf"{_HEADERS}{_GAP}{{0,16}}+{_LINES}{_LAST}")
-_BACKWARDS = re.compile(rf"{_GAP}{{0,16}}+(?:[A-Za-z0-9+/=]{{1,15}}+{_GAP}{{1,16}}+)?+{_LINES}")
+
+
+def _between(gap: str, least: int) -> str:
+    return rf"{gap}{{{least},16}}+(?:\+{gap}{{1,16}}+)?+"
+
+
+def _lines(gap: str) -> str:
+    return rf"{_RUN}(?:{_between(gap, 1)}{_RUN})*+"
+
+
+_HEADERS = rf"(?:{_between(_GAP, 0)}(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n\\]*+)*+"
+_LAST = rf"(?:{_between(_GAP, 1)}[A-Za-z0-9+/=]{{1,15}}+(?={_between(_GAP, 0)}(?:-----|\Z)))?+"
+_BODY = re.compile(rf"{_HEADERS}{_between(_GAP, 0)}{_lines(_GAP)}{_LAST}")
+_BACKWARDS = re.compile(rf"{_between(_BACK, 0)}(?:[A-Za-z0-9+/=]{{1,15}}+{_between(_BACK, 1)})?+{_lines(_BACK)}")
 
 
 def redact_private_keys(text: str, counts: Counter[str]) -> str:

@@ -82,7 +82,7 @@ def code(text: str, limit: int = 400) -> str:
 
 def word(text: str) -> str:
     """An id or a name with every character that is not usual in one shown as `?`."""
-    return re.sub(r"[^A-Za-z0-9._/:+-]", "?", text)[:200]
+    return re.sub(r"[^A-Za-z0-9._/+-]", "?", text)[:200]
 
 
 def block(text: str, info: str = "text", limit: int = 8192) -> list[str]:

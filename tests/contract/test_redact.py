@@ -1,0 +1,233 @@
+"""Secrets, here all made up at run time, are found in every carrier; code, ids and hashes stay as they are."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relay_git.contract.redact import MARK, redact, redact_contract
+
+ALNUM = "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa" * 3
+SECRETS = {
+    "anthropic-key": "sk-" + "ant-api03-" + ALNUM[:40],
+    "openai-key": "sk-" + "proj-" + ALNUM[:20] + "_" + ALNUM[:20] + "-x",
+    "sk-key": "sk-" + ALNUM[:48],
+    "openrouter-key": "sk-" + "or-v1-" + ALNUM[:40],
+    "groq-key": "gsk" + "_" + ALNUM[:48],
+    "xai-key": "xai" + "-" + ALNUM[:60],
+    "huggingface-token": "hf" + "_" + ALNUM[:34],
+    "gitlab-token": "gl" + "pat-" + ALNUM[:20],
+    "aws-key-id": "ASIA" + "Q7RK2LM9XW4TN6VB",
+    "google-key": "AIza" + ALNUM[:35],
+    "stripe-key": "sk" + "_live_" + ALNUM[:24],
+    "slack-token": "xox" + "b-" + "123456789012-" + ALNUM[:24],
+    "npm-token": "npm" + "_" + ALNUM[:36],
+    "pypi-token": "pypi" + "-AgEI" + ALNUM[:60],
+    "jwt": "eyJ" + ALNUM[:20] + ".eyJ" + ALNUM[:20] + "." + ALNUM[:30],
+}
+MORE = {
+    "github-token": ["gh" + kind + "_" + ALNUM[:36] for kind in "pousr"]
+    + ["github" + "_pat_" + ALNUM[:22] + "_" + ALNUM],
+    "aws-key-id": ["AKIA" + "Q7RK2LM9XW4TN6VB"],
+    "stripe-key": ["rk" + "_live_" + ALNUM[:24]],
+    "slack-token": ["xox" + kind + "-" + ALNUM[:30] for kind in "aprs"],
+}
+ALL = [(rule, secret) for rule, secret in SECRETS.items()]
+ALL += [(rule, secret) for rule, secrets in MORE.items() for secret in secrets]
+CARRIERS = {
+    "env line": "A_NAME={}\nB=1",
+    "export": "export A_NAME='{}'",
+    "JSON": '{{"name": "{}"}}',
+    "JSON in text": '{{\\"name\\": \\"{}\\"}}',
+    "YAML": "name: {}\n",
+    "header": "X-Thing: {}",
+    "URL": "https://host/path?name={}&x=1",
+    "prose": "the key ({}), please",
+    "after an escape": "line\\n{}\\nline",
+    "diff": "+{}\n-old",
+    "end": "{}",
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize(("rule", "secret"), ALL, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(ALL)])
+def test_every_family_is_found_in_every_carrier(rule: str, secret: str, carrier: str) -> None:
+    text, counts = redact(CARRIERS[carrier].format(secret))
+    assert text == CARRIERS[carrier].format(f"[redacted:{rule}]")
+    assert counts == {rule: 1}
+    assert redact(text) == (text, {})
+
+
+VALUE = "hunter" + "2Xq9z"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("DB_PASSWORD=@", "DB_PASSWORD=#"),
+        ("export MY_KEY=@ // c", "export MY_KEY=# // c"),
+        ('SECRET="@"', 'SECRET="#"'),
+        ('{"api_key": "@", "x": 1}', '{"api_key": "#", "x": 1}'),
+        ('{"apiKey":"@"}', '{"apiKey":"#"}'),
+        ('{\\"client_secret\\": \\"@\\"}', '{\\"client_secret\\": \\"#\\"}'),
+        ("password: @", "password: #"),
+        ("  access_token: '@'", "  access_token: '#'"),
+        ("x-api-key: @", "x-api-key: #"),
+        ("aws_secret_access_key = @", "aws_secret_access_key = #"),
+        ("cmd --token @ --x", "cmd --token # --x"),
+        ("cmd --password=@", "cmd --password=#"),
+        ("https://h/?access_token=@&b=1", "https://h/?access_token=#&b=1"),
+        ("const apiKey = '@';", "const apiKey = '#';"),
+        ("'password' => '@',", "'password' => '#',"),
+        ('password := "@"', 'password := "#"'),
+        ("Uid=me;Pwd=@;", "Uid=me;Pwd=#;"),
+        ('"password": "ab\\"@"', '"password": "#"'),
+        ("FOO_SECRET=@\\nBAR=1", "FOO_SECRET=#\\nBAR=1"),
+    ],
+)
+def test_values_of_secret_names_are_found_in_every_shape(before: str, after: str) -> None:
+    text, counts = redact(before.replace("@", VALUE))
+    assert text == after.replace("#", "[redacted:assignment]")
+    assert counts == {"assignment": 1}
+    assert redact(text) == (text, {})
+
+
+def test_passwords_in_urls_are_found_also_with_an_at_sign() -> None:
+    for password in ("secret1", "p@ss", "a@b@c", "pa:ss!"):
+        text, counts = redact(f"see postgres://me:{password}@db.example:5432/x?y=1 now")
+        assert text == "see postgres://me:[redacted:url-password]@db.example:5432/x?y=1 now"
+        assert counts == {"url-password": 1}
+
+
+def test_bearer_and_authorization_headers_are_found() -> None:
+    token = "abcdef" + "0123456789xyz"
+    assert redact(f"Authorization: Bearer {token}")[0] == "Authorization: Bearer [redacted:bearer]"
+    assert redact(f"-H 'authorization: Basic {token}='")[0] == "-H 'authorization: Basic [redacted:authorization]'"
+    assert redact(f'{{"Authorization": "Token {token}"}}')[0] == '{"Authorization": "Token [redacted:authorization]"}'
+
+
+BODY = [ALNUM[:64], ALNUM[5:69], ALNUM[9:30] + "=="]
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("end", ["\n", "\\n", "\r\n", "\\r\\n", '\\n" +\n  "', "\n+", "\n> "])
+def test_private_keys_are_found_whole_escaped_in_pieces_and_cut(kind: str, end: str) -> None:
+    first, last = f"-----BEGIN {kind}PRIVATE KEY-----", f"-----END {kind}PRIVATE KEY-----"
+    for parts in ([first, *BODY, last], [first, *BODY], [*BODY, last], [first, *BODY[:1]]):
+        text, counts = redact("before: " + end.join(parts) + "\nafter.")
+        for line in BODY:
+            assert line[:16] not in text
+        assert counts == {"private-key": 1}
+        assert text.startswith("before: ")
+        assert text.endswith("after.")
+
+
+def test_a_short_key_in_json_and_one_with_headers_are_found() -> None:
+    first, last = "-----BEGIN RSA " + "PRIVATE KEY-----", "-----END RSA " + "PRIVATE KEY-----"
+    assert redact(f'{{"out":"{first}\\nMADEUP\\n{last}"}}')[0] == '{"out":"[redacted:private-key]"}'
+    headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n"
+    assert redact(f"{first}\n{headers}{BODY[0]}\n{last}")[0] == "[redacted:private-key]"
+    assert BODY[0] not in redact(f"{first}\n{headers}{BODY[0]}\n")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if (apiKey == "") {',
+        'apiKey === "" && secret !== ""',
+        'if token == "abcdef123":',
+        "token=$TOKEN",
+        "API_KEY=${VAR}",
+        "API_KEY=${{ secrets.KEY }}",
+        "const token = process.env.X",
+        'const token = process.env["MY_TOKEN"];',
+        "password = os.environ['DB_PASSWORD']",
+        'password = getpass.getpass("Password: ")',
+        "token = get_token()",
+        "self.password = password",
+        "max_tokens = 4096",
+        "MAX_TOKENS=4096",
+        "tokens: 1500",
+        "password: string;",
+        "def f(token: str, password: Optional[str] = None)",
+        "secretKey: process.env.SECRET_KEY,",
+        "task-management-system-backend",
+        "risk-assessment-of-the-whole-thing-2024",
+        '"integrity": "sha512-' + "Ab/+9" * 17 + '=="',
+        "commit " + "a1b2c3d4" * 5,
+        "sha256:" + "0f" * 32,
+        "123e4567-e89b-12d3-a456-426614174000",
+        "=== RUN   TestToken",
+        "PASS: test_login2",
+        "PWD=/home/user/x",
+        "PASSWORD_FILE=/run/secrets/db",
+        "PRIMARY_KEY=user_id",
+        "the password: it must be long",
+        'if line.startswith("-----BEGIN RSA PRIVATE KEY-----"):',
+        'return "-----BEGIN PRIVATE KEY-----\\n" + body + "\\n-----END PRIVATE KEY-----"',
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "http://localhost:8080/@scope/pkg",
+        "postgres://user:${PASS}@host/db",
+        "git@github.com:owner/repo.git",
+        "Authorization: Bearer $TOKEN",
+        "Bearer authentication is needed",
+        "npm_config_registry=https://registry.example/",
+        "from hf_hub import download",
+    ],
+)
+def test_code_ids_hashes_and_placeholders_stay(text: str) -> None:
+    assert redact(text) == (text, {})
+
+
+def test_own_members_are_exempt_by_name_and_snippets_are_marked() -> None:
+    secret = SECRETS["anthropic-key"]
+    contract = {
+        "sessionId": secret,
+        "fileManifest": [{"path": secret, "sha256": secret}],
+        "inFlightCode": [{"path": "a", "snippet": f"+{secret}\n"}, {"path": "b", "snippet": "+x\n"}],
+        "summary": {"facts": [{"text": secret, "source": secret}]},
+        "unknown": secret,
+        "leg": 1,
+        "to": None,
+    }
+    cleaned, counts = redact_contract(contract)
+    assert cleaned["sessionId"] == secret
+    assert cleaned["fileManifest"] == contract["fileManifest"]
+    assert cleaned["inFlightCode"][0]["snippet"] == f"{MARK}+[redacted:anthropic-key]\n"
+    assert cleaned["inFlightCode"][1]["snippet"] == "+x\n"
+    assert cleaned["summary"]["facts"][0] == {"text": "[redacted:anthropic-key]", "source": "[redacted:anthropic-key]"}
+    assert cleaned["unknown"] == "[redacted:anthropic-key]"
+    assert counts == {"anthropic-key": 4}
+
+
+@given(st.text(), st.sampled_from([secret for _, secret in ALL]), st.text())
+def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: str) -> None:
+    text, _ = redact(f"{before} {secret} {after}")
+    assert secret not in text
+    assert redact(text)[0] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A" * 200_000 + "PRIVATE KEY",
+        "-----BEGIN PRIVATE KEY-----" * 8_000,
+        ("-----BEGIN PRIVATE KEY-----\n" + "abc def \n" * 2_000) * 10,
+        ALNUM * 2_000 + "\n-----END PRIVATE KEY-----",
+        "eyJ-" * 50_000,
+        "sk-" * 70_000,
+        "://a:" * 40_000,
+        "password=" * 20_000,
+        'token="' * 30_000,
+        "pypi-" * 40_000,
+        "Bearer " * 30_000,
+    ],
+    ids=range(11),
+)
+def test_no_text_takes_long(text: str) -> None:
+    before = time.process_time()
+    redact(text)
+    assert time.process_time() - before < 1.5
