@@ -40,8 +40,13 @@ class Snapshot:
     losses: tuple[str, ...]
 
 
-def take(repo: Repo, store: Store, session: SessionId, message: str, when: int) -> Snapshot:
-    """Store the worktree as a commit and move the session's branch to it where that disturbs nothing."""
+def take(
+    repo: Repo, store: Store, session: SessionId, message: str, when: int, leave_out: tuple[Path, ...] = ()
+) -> Snapshot:
+    """Store the worktree as a commit and move the session's branch to it where that disturbs nothing.
+
+    `leave_out` are files that are nobody's work, such as the mount points of a sandbox.
+    """
     losses = list(worktree.mend_links(repo, session))
     git = repo.session_git(session)
     if not git.cwd.is_dir():
@@ -51,7 +56,7 @@ def take(repo: Repo, store: Store, session: SessionId, message: str, when: int) 
     operation = worktree.operation(repo, session)
     index = repo.spool_dir(session) / f"index.{os.getpid()}"
     try:
-        tree = tree_of(git, repo.worktree_git_dir(session) / "index", index, losses)
+        tree = tree_of(git, repo.worktree_git_dir(session) / "index", index, losses, leave_out)
         commit = store.commit(head)
         if commit is None:
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
@@ -72,7 +77,7 @@ def _head(git: Git) -> Oid:
     return Oid(done.stdout.decode().strip())
 
 
-def tree_of(git: Git, source: Path, index: Path, losses: list[str]) -> Oid:
+def tree_of(git: Git, source: Path, index: Path, losses: list[str], leave_out: tuple[Path, ...] = ()) -> Oid:
     """The tree that git would store for the work tree now; what it cannot store is added to `losses`.
 
     `source` is the index it has, `index` the copy that is worked on.
@@ -85,10 +90,11 @@ def tree_of(git: Git, source: Path, index: Path, losses: list[str]) -> Oid:
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
     env = {"GIT_INDEX_FILE": str(index)}
+    aside = {os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd)}
     skip: set[bytes] = set()
     for attempt in range(_TRIES):
         done = git.result(
-            "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", input=_pathspec(skip), env=env
+            "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", input=_pathspec(skip | aside), env=env
         )
         if done.returncode == 0:
             break

@@ -75,6 +75,8 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
             return place
         _clear_half_made(repo, session)
         _try_add(repo, session, place, base)
+        # Sandboxes mount over this file; where it is missing, some put one there and take it away under others.
+        (repo.worktree_git_dir(session) / "config.worktree").touch()
         for file in _links(repo, session):
             if file.exists():
                 write_private(_kept_link(repo, session, file), file.read_bytes())

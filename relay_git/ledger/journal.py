@@ -87,7 +87,7 @@ class Recorded:
 
     @property
     def snapshot(self) -> Oid | None:
-        """The second parent: the snapshot of the contract that this entry brought."""
+        """The second parent: the snapshot that this entry tells of."""
         return self.commit.parents[1] if len(self.commit.parents) > 1 else None
 
 
@@ -203,8 +203,8 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
         blobs |= dict(zip(_CONTRACT_FILES, (before.contract, before.brief), strict=True))
     tree = store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in blobs.items())
     parents = [before.oid] if before is not None else []
-    if sealed is not None:
-        parents.append(Oid(entry.snapshot))
+    if sealed is not None or entry.event is Event.SNAPSHOT_TAKEN:
+        parents.append(Oid(entry.snapshot))  # so that no gc can take it, wherever the branch stands
     when = int(datetime.fromisoformat(entry.at).timestamp())
     oid = store.write_commit(tree, parents, message(entry), when)
     store.move(

@@ -71,7 +71,7 @@ def contracts(store: Store, session: SessionId) -> list[Found]:
     last: Oid | None = None
     for recorded in reversed(list(journal.chain(store, session))):
         # Also an entry that says it brings one and carries the old bytes: a replay must not pass for "no news".
-        says_so = recorded.entry.event is Event.CONTRACT_BUILT or recorded.snapshot is not None
+        says_so = recorded.entry.event is Event.CONTRACT_BUILT
         if recorded.contract is not None and (recorded.contract != last or says_so):
             brought.append(recorded)
         last = recorded.contract or last

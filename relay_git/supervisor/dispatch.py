@@ -6,6 +6,7 @@ candidate that is missing, not signed in, at its limit or dead at start is passe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -194,8 +195,14 @@ def _make_room(run: Run, private: Path) -> None:
     """Folders that must be there before a sandbox is drawn around the agent, and no word left from the last leg."""
     pause.lower_flag(run)
     make_private(private)
-    for folder in ("refs/heads/relay", "logs/refs/heads/relay"):
-        (run.around.repo.common_dir / folder).mkdir(parents=True, exist_ok=True)
+    for folder in ("refs/heads/relay", "logs/refs/heads/relay", "objects/info"):
+        path = run.around.repo.common_dir / folder
+        path.mkdir(parents=True, exist_ok=True)
+        # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there.
+        (path / ".keep").touch()
+    # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
+    with contextlib.suppress(FileExistsError), (run.around.repo.common_dir / "packed-refs").open("xb") as packed:
+        packed.write(b"# pack-refs with: peeled fully-peeled sorted \n")
 
 
 def _path_with_us(path: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent
+from relay_git.agents.leftovers import masks
 from relay_git.agents.transcript import Follower
 from relay_git.contract.build import Identity, Party, build
 from relay_git.contract.lifecycle import Event
@@ -21,7 +22,7 @@ from relay_git.errors import RepoError, SignatureRefused
 from relay_git.git import snapshot, work
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
-from relay_git.ledger import notes, replay
+from relay_git.ledger import journal, notes, replay
 from relay_git.session import SessionRecord
 from relay_git.supervisor import pause
 from relay_git.supervisor.process import end_tree
@@ -33,7 +34,8 @@ def take_snapshot(run: Run) -> Snapshot:
     """Store the worktree as it is; the session's branch follows where that disturbs nothing."""
     entry = run.tip.entry
     text = f"relay: snapshot of {run.session} (leg {entry.leg}, {entry.agent})\n\nTaken by git relay at the pause."
-    return snapshot.take(run.around.repo, run.around.store, run.session, text, int(run.around.now().timestamp()))
+    around, aside = run.around, masks(run.place(entry.leg, entry.agent))
+    return snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
 
 
 def fence(run: Run, watcher: Watcher | None) -> None:
@@ -47,6 +49,17 @@ def fence(run: Run, watcher: Watcher | None) -> None:
             hint=f"end them, then: git relay handoff {run.session}",
         )
     pause.lower_flag(run)
+    _clear_masks(run)
+
+
+def _clear_masks(run: Run) -> None:
+    """Take away what the dead leg's sandbox left behind; in the common git dir only if no other session can need it."""
+    repo, entry = run.around.repo, run.tip.entry
+    others = (s for s in journal.sessions(run.around.store) if s != run.session)
+    shared = any(journal.is_running(repo, s) for s in others)
+    for path in masks(run.place(entry.leg, entry.agent)):
+        if not (shared and path.parent == repo.common_dir):
+            path.unlink(missing_ok=True)
 
 
 def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:

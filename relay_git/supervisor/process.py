@@ -24,6 +24,7 @@ from typing import IO
 import psutil
 
 from relay_git.errors import AgentError, printable
+from relay_git.git.repo import make_private
 from relay_git.session import SessionId
 
 LINE_BYTES = 1 << 20
@@ -120,7 +121,7 @@ class LegProcess:
 
     def _pump(self, pipe: IO[bytes], log: Path, room: int, take: Callable[[bytes], object]) -> None:
         line, too_long = b"", False
-        with contextlib.suppress(OSError, ValueError), log.open("ab", buffering=0) as out:
+        with contextlib.suppress(OSError, ValueError), open(log, "ab", buffering=0, opener=_private) as out:
             while chunk := os.read(pipe.fileno(), 1 << 16):
                 if room > 0:
                     # A full disk must not stop the agent: what the log cannot hold is still heard.
@@ -149,7 +150,7 @@ def start(
 ) -> LegProcess:
     """Start a leg in a session of its own, its prompt as a file on stdin; raises AgentError where it cannot be."""
     try:
-        log.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(log)
         with stdin.open("rb") as prompt:
             popen = subprocess.Popen(
                 argv,
@@ -221,6 +222,10 @@ def _alive(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     return False
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> None:

@@ -59,7 +59,9 @@ def test_a_replayed_commit_of_a_rebase_is_no_safe_point(hooked) -> None:
 def test_a_poisoned_environment_leads_the_hook_nowhere(hooked, tmp_path) -> None:
     (tmp_path / "relay").mkdir()
     (tmp_path / "relay" / "session").write_text("x\n")
-    done = subprocess.run(["sh", str(hooks.script())], env={**os.environ, "GIT_DIR": str(tmp_path / "none")}, check=False)
+    done = subprocess.run(
+        ["sh", str(hooks.script())], env={**os.environ, "GIT_DIR": str(tmp_path / "none")}, check=False
+    )
     assert done.returncode == 0
     done = subprocess.run(["sh", str(hooks.script())], env={"PATH": os.environ["PATH"]}, check=False)
     assert done.returncode == 0

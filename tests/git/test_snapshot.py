@@ -25,7 +25,7 @@ def as_git_stores(session) -> str:
 
 def test_edits_new_and_deleted_files_are_stored_as_git_stores_them(session) -> None:
     session.at.write("README.md", "# changed\n")
-    session.at.write("ü/é b\n\"q\" -> x.txt", "odd name\n")
+    session.at.write('ü/é b\n"q" -> x.txt', "odd name\n")
     (session.at.path / "src" / "greet.py").unlink()
     (session.at.path / "link").symlink_to("README.md")
     tool = session.at.write("tool.sh", "#!/bin/sh\n")

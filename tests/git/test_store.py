@@ -86,7 +86,9 @@ def test_a_lock_of_a_live_git_is_waited_for(repo, store) -> None:
     assert store.ref("refs/relay/held") == repo.head
 
 
-@pytest.mark.parametrize(("kind", "word"), [({"object_format": "sha256"}, "SHA-256"), ({"ref_format": "reftable"}, "reftable")])
+@pytest.mark.parametrize(
+    ("kind", "word"), [({"object_format": "sha256"}, "SHA-256"), ({"ref_format": "reftable"}, "reftable")]
+)
 def test_a_repository_that_libgit2_cannot_read_is_refused_with_the_reason(make_repo, kind, word) -> None:
     made = make_repo(**kind)
     with pytest.raises(RepoError, match=word) as refused:
@@ -110,7 +112,11 @@ def test_every_variable_that_git_calls_local_is_kept_from_children(repo) -> None
 
 def test_discovery_ignores_a_foreign_index_and_follows_git_dir_as_git_does(repo, make_repo) -> None:
     other = make_repo("other")
-    env = {**os.environ, "GIT_INDEX_FILE": "/nonexistent", "GIT_DIR": str(other.git_dir), "GIT_WORK_TREE": str(other.path)}
+    env = {
+        **os.environ,
+        "GIT_INDEX_FILE": "/nonexistent",
+        "GIT_DIR": str(other.git_dir),
+        "GIT_WORK_TREE": str(other.path),
+    }
     assert discover(repo.path, env).home == other.path
     assert discover(repo.path, {"GIT_INDEX_FILE": "/nonexistent"}).home == repo.path
-

@@ -74,7 +74,9 @@ class Written:
 def write_session(session: Session, *texts: str) -> Written:
     """A session with one handed-over leg for each text."""
     key = ensure(session.repo, session.store)
-    first = Entry(session.id, State.RUNNING, Event.STARTED, AT, 1, "demo", "a task", session.base, f"relay/{session.id}")
+    first = Entry(
+        session.id, State.RUNNING, Event.STARTED, AT, 1, "demo", "a task", session.base, f"relay/{session.id}"
+    )
     written = Written(session, key, journal.append(session.store, None, first), [])
     for text in texts:
         written.hand_over(text)

@@ -37,7 +37,9 @@ def test_an_entry_reads_back_as_it_was_written(agent, reason, candidates, pid) -
     assert journal.parse(entry.to_json()) == entry
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"format":"git-relay-state","version":1}', b"\xff", b'{"a":1.5}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b'{"format":"git-relay-state","version":1}', b"\xff", b'{"a":1.5}']
+)
 def test_a_damaged_state_is_an_error_with_a_hint_and_never_a_crash(data) -> None:
     with pytest.raises(RepoError) as failed:
         journal.parse(data)
@@ -137,7 +139,9 @@ def test_a_changed_word_key_order_white_space_or_duplicate_key_is_refused(writte
         forge(written, {b"contract.json": data})
         assert refused(written) == outcome
         journal_ref = journal.ref_of(written.session.id)
-        written.session.store.move([RefUpdate(journal_ref, written.tip.oid, written.session.store.ref(journal_ref))], "undo")
+        written.session.store.move(
+            [RefUpdate(journal_ref, written.tip.oid, written.session.store.ref(journal_ref))], "undo"
+        )
     assert outcomes(written) == ["superseded", "valid"]
 
 
@@ -248,4 +252,3 @@ def test_a_new_key_keeps_the_old_one_aside_and_makes_older_contracts_unknown(wri
     assert session.repo.key_file.with_name("key.1").read_bytes() == old
     rows = replay.check(session.repo, session.store, fresh, session.id)
     assert {str(r.verdict.outcome) for r in rows} == {"unknown-key"}
-
