@@ -17,7 +17,7 @@ from relay_git.contract.canonical import MAX_INTEGER, JsonObject
 from relay_git.contract.pause import PauseFacts
 from relay_git.contract.redact import redact_contract
 from relay_git.contract.said import Said, said
-from relay_git.contract.verify import FORMAT, VERSION, Verified
+from relay_git.contract.verify import FORMAT, VERSION
 from relay_git.git.work import WorkFacts
 from relay_git.session import SessionId, SessionRecord, Usage
 
@@ -49,13 +49,22 @@ class Identity:
     output_contract: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The contract before this one in the session, by id and SHA-256; `words` only where it verified."""
+
+    contract_id: str
+    sha256: str
+    words: JsonObject | None = None
+
+
 def build(
-    identity: Identity, pause: PauseFacts, record: SessionRecord, work: WorkFacts, previous: Verified | None = None
+    identity: Identity, pause: PauseFacts, record: SessionRecord, work: WorkFacts, previous: Previous | None = None
 ) -> JsonObject:
-    """The unsigned contract of a leg that has ended; `previous` is the one before it in the session."""
+    """The unsigned contract of a leg that has ended; the words of a contract that was refused are not carried on."""
     from relay_git.contract.model import Contract
 
-    before = previous.contract if previous is not None else None
+    before = previous.words if previous is not None else None
     raw = (
         _header(identity, work.snapshot_commit, previous)
         | _said_members(said(record, work, before), record, work)
@@ -71,7 +80,7 @@ def build(
     return contract
 
 
-def contract_id(identity: Identity, snapshot_commit: str, previous: Verified | None) -> str:
+def contract_id(identity: Identity, snapshot_commit: str, previous: Previous | None) -> str:
     """The id, made from what the contract is about; equal input gives an equal id."""
     parts = (
         identity.session_id,
@@ -83,7 +92,7 @@ def contract_id(identity: Identity, snapshot_commit: str, previous: Verified | N
     return "c-" + _sha256("\0".join(("git-relay contract id", *parts)))[:16]
 
 
-def _header(identity: Identity, snapshot_commit: str, previous: Verified | None) -> JsonObject:
+def _header(identity: Identity, snapshot_commit: str, previous: Previous | None) -> JsonObject:
     return {
         "format": FORMAT,
         "version": VERSION,

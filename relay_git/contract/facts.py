@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from relay_git.contract.brief import TITLE
 from relay_git.contract.canonical import JsonObject
-from relay_git.contract.said import own_commits
 from relay_git.git.work import WorkFacts
 from relay_git.session import LimitNotice, SessionRecord
 
@@ -52,10 +51,12 @@ def checks(record: SessionRecord) -> list[JsonObject]:
 
 def facts(record: SessionRecord, work: WorkFacts) -> list[JsonObject]:
     """What can be counted or was reported by the agent's own channel."""
-    found = [_fact(f"{len(own_commits(work))} commits since the base", "git")]
+    found = [_fact(_count(len(work.commits), "commit") + " since the base", "git")]
     kinds = Counter(file.status.value for file in work.files)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    found.append(_fact(f"{len(work.files)} files changed since the base" + (f": {told}" if told else ""), "git"))
+    found.append(
+        _fact(f"{_count(len(work.files), 'file')} changed since the base" + (f": {told}" if told else ""), "git")
+    )
     if work.snapshot_commit != work.head_commit:
         text = f"the snapshot holds work that the agent had not committed, on top of {work.head_commit[:12]}"
         found.append(_fact(text, "git"))
@@ -86,7 +87,7 @@ def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple
         yield "limit", "the agent's own channel", notice.evidence
     for call in record.pending_calls[-5:]:
         yield "open-call", "transcript: call without a result", call
-    for commit in own_commits(work)[: -LISTED_EVIDENCE - 1 : -1]:
+    for commit in work.commits[: -LISTED_EVIDENCE - 1 : -1]:
         yield "commit", commit.oid, commit.subject
 
 
@@ -100,6 +101,10 @@ def _limit(notice: LimitNotice) -> str:
     window = f", window {notice.window}" if notice.window else ""
     resets = f", resets at {notice.resets_at.isoformat()}" if notice.resets_at else ""
     return f"limit of kind {notice.kind.value}{window}{resets}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _fact(text: str, source: str) -> JsonObject:

@@ -17,9 +17,6 @@ from relay_git.session import Command, PlanStatus, SessionRecord
 LISTED_COMMITS = 100
 """So many of the newest commits are listed one by one; those before are told as one range."""
 
-SNAPSHOT_TRAILER = "Relay-Snapshot"
-"""A commit with this trailer is a snapshot of git relay's own, and no work to be listed."""
-
 # Where a command line does something to the world that must not be done twice. It is looked for at the beginning of a
 # command, behind what merely starts it, so that `grep migrate` is not one.
 _STARTERS = (
@@ -56,7 +53,7 @@ class Said:
 
 def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> Said:
     """What the record, the commits and the verified contract before say."""
-    commits = own_commits(work)
+    commits = work.commits
     plan = _plan(record, before)
     return Said(
         plan=plan,
@@ -67,16 +64,6 @@ def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> S
         constraints=_joined("rule", _rules(commits), _carried(before, "constraints")),
         open_questions=_joined("text", _questions(commits), _carried((before or {}).get("summary"), "openQuestions")),
     )
-
-
-def own_commits(work: WorkFacts) -> list[WorkCommit]:
-    """The agents' commits, oldest first, without the snapshots that git relay made between them."""
-    return [
-        commit
-        for commit in work.commits
-        if not (commit.oid == work.snapshot_commit != work.head_commit)
-        and all(key.lower() != SNAPSHOT_TRAILER.lower() for key, _ in commit.trailers)
-    ]
 
 
 def _plan(record: SessionRecord, before: JsonObject | None) -> list[JsonObject]:
@@ -90,7 +77,7 @@ def _is_open(step: JsonObject) -> bool:
 
 
 def _next_action(
-    plan: list[JsonObject], record: SessionRecord, commits: list[WorkCommit], before: JsonObject | None
+    plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkCommit, ...], before: JsonObject | None
 ) -> tuple[str, str]:
     """The action and the rule that chose it, the first that has something to say."""
     old = {commit.oid for commit in commits_until(commits, before)}
@@ -113,14 +100,14 @@ def _next_action(
     return "Read the commits since the base and the code in flight, and go on with the goal", "rule: no plan was left"
 
 
-def commits_until(commits: list[WorkCommit], before: JsonObject | None) -> list[WorkCommit]:
+def commits_until(commits: tuple[WorkCommit, ...], before: JsonObject | None) -> tuple[WorkCommit, ...]:
     """The commits that the contract before already knew."""
     known = {(before or {}).get("headCommit"), (before or {}).get("snapshotCommit")}
     last = max((place for place, commit in enumerate(commits) if commit.oid in known), default=-1)
     return commits[: last + 1]
 
 
-def _done(plan: list[JsonObject], record: SessionRecord, commits: list[WorkCommit]) -> Iterator[JsonObject]:
+def _done(plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
     for text, commit in _trailers(commits, "Relay-Do-Not-Redo"):
         yield _item(text, _commit_source(commit))
     for command in dict.fromkeys(command.command for command in record.commands if _is_done_once(command)):
@@ -142,23 +129,23 @@ def _is_done_once(command: Command) -> bool:
     return any(_ONCE.match(piece.strip()) for piece in _PIECES.split(command.command[:4096]))
 
 
-def _decisions(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+def _decisions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
     for text, commit in reversed(list(_trailers(commits, "Relay-Decision"))):
         summary, _, rationale = text.partition(" because ")
         yield {"summary": summary, "rationale": rationale, "source": _commit_source(commit)}
 
 
-def _rules(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+def _rules(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
     for text, commit in _trailers(commits, "Relay-Constraint"):
         yield {"rule": text, "source": _commit_source(commit)}
 
 
-def _questions(commits: list[WorkCommit]) -> Iterator[JsonObject]:
+def _questions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
     for text, commit in _trailers(commits, "Relay-Question"):
         yield _item(text, _commit_source(commit))
 
 
-def _trailers(commits: list[WorkCommit], name: str) -> Iterator[tuple[str, WorkCommit]]:
+def _trailers(commits: tuple[WorkCommit, ...], name: str) -> Iterator[tuple[str, WorkCommit]]:
     for commit in commits:
         for key, value in commit.trailers:
             if key.lower() == name.lower() and value.strip():

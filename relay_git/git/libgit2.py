@@ -70,7 +70,7 @@ class Libgit2Store:
         message = found.raw_message.decode("utf-8", "replace")
         parents = tuple(Oid(str(p)) for p in found.parent_ids)
         return Commit(
-            oid, Oid(str(found.tree_id)), parents, message, found.commit_time, found.author.email == AUTHOR[1]
+            oid, Oid(str(found.tree_id)), parents, message, found.commit_time, found.committer.email == AUTHOR[1]
         )
 
     def write_blob(self, data: bytes) -> Oid:

@@ -32,7 +32,7 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit says; `message` decoded with replacement, `ours` for a commit by git relay itself."""
+    """What a commit says; `message` decoded with replacement, `ours` where git relay made it and nobody amended it."""
 
     oid: Oid
     tree: Oid

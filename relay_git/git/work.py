@@ -50,7 +50,11 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class WorkFacts:
-    """Everything git knows of a session at its snapshot; commits oldest first, files by path, ids in hex."""
+    """Everything git knows of a session at its snapshot; ids in hex.
+
+    `commits` are the agents', oldest first, without snapshots of ours; `head_commit` is the last of them. `files` are
+    against the base, by path.
+    """
 
     branch: str
     base_commit: str
@@ -118,7 +122,7 @@ def _last_of_the_agents(store: Store, base: Oid, head: Oid) -> Oid:
 
 
 def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
-    form = "%H%x00%ae%x00%s%x00%(trailers:only,unfold)%x00%x00"
+    form = "%H%x00%ce%x00%s%x00%(trailers:only,unfold)%x00%x00"
     out = git.run(
         "log", f"--max-count={_COMMITS + 1}", "--no-show-signature", f"--format=tformat:{form}", f"{base}..{head}"
     )

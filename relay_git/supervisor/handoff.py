@@ -13,7 +13,7 @@ from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent
 from relay_git.agents.leftovers import masks
 from relay_git.agents.transcript import Follower
-from relay_git.contract.build import Identity, Party, build
+from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.lifecycle import Event
 from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
@@ -122,14 +122,13 @@ def task_id(text: str) -> str:
     return "t-" + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _previous(run: Run, last: replay.Found | None) -> Verified | None:
+def _previous(run: Run, last: replay.Found | None) -> Previous | None:
     """The contract before this one: named by what lies there, its words carried on only if it verifies."""
     if last is None:
         return None
     verdict = verify(last.stored, run.around.key, last.place, replay.RepoSnapshots(run.around.repo, run.around.store))
-    if isinstance(verdict, Verified):
-        return verdict
-    return Verified(verdict.outcome, {"contractId": last.contract_id}, last.sha256, verdict.reason)
+    words = verdict.contract if isinstance(verdict, Verified) else None
+    return Previous(last.contract_id, last.sha256, words)
 
 
 def verified(run: Run) -> Verified:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from relay_git.contract.build import Identity, Party, build
+from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import Key, Sealed, seal
@@ -101,6 +101,12 @@ def unsigned() -> JsonObject:
 def sealed() -> Sealed:
     """The same, signed with KEY."""
     return seal(unsigned(), KEY)
+
+
+def link(sealed_contract: Sealed) -> Previous:
+    """The contract as the one that a next contract follows."""
+    found = verified(sealed_contract)
+    return Previous(found.contract_id, found.sha256, found.contract)
 
 
 def verified(sealed_contract: Sealed) -> Verified:

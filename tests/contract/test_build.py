@@ -31,8 +31,8 @@ from tests.contract.samples import (
     TREE,
     WORK,
     identity,
+    link,
     unsigned,
-    verified,
 )
 
 EMPTY = SessionRecord(agent="codex")
@@ -48,6 +48,13 @@ def next_action(record: SessionRecord, work: WorkFacts = NO_WORK, **more: object
     """The action that a contract names, and its source."""
     contract = build(identity(), PAUSE, record, work, **more)  # type: ignore[arg-type]
     return contract["nextAction"], contract["nextActionSource"]
+
+
+def test_words_of_a_refused_contract_are_not_carried_on_but_it_is_named() -> None:
+    refused = replace(link(seal(unsigned(), KEY)), words=None)
+    contract = build(identity(2), PAUSE, EMPTY, NO_WORK, refused)
+    assert contract["previous"] == {"contractId": refused.contract_id, "sha256": refused.sha256}
+    assert "The orders table was migrated by hand" not in texts(contract, "doNotRedo")
 
 
 def test_every_member_of_the_format_is_there_and_fits_the_model() -> None:
@@ -138,7 +145,7 @@ def test_the_next_action_follows_the_stated_order() -> None:
 def test_a_next_action_of_an_earlier_leg_does_not_beat_a_newer_plan() -> None:
     said = WorkCommit(HEAD, "s", (("Relay-Next", "Said in leg 1"),))
     work = replace(NO_WORK, head_commit=HEAD, snapshot_commit=HEAD, commits=(said,))
-    first = verified(seal(build(identity(), PAUSE, EMPTY, work), KEY))
+    first = link(seal(build(identity(), PAUSE, EMPTY, work), KEY))
     later = replace(work, head_commit="e" * 40, snapshot_commit="e" * 40, commits=(said, WorkCommit("e" * 40, "more")))
     planned = replace(EMPTY, plan=(PlanItem("Now", PlanStatus.IN_PROGRESS),))
     assert next_action(planned, later, previous=first)[0] == "Now"
@@ -146,8 +153,8 @@ def test_a_next_action_of_an_earlier_leg_does_not_beat_a_newer_plan() -> None:
 
 
 def test_the_third_leg_still_knows_what_the_first_said() -> None:
-    first = verified(seal(unsigned(), KEY))
-    second = verified(seal(build(identity(2), PAUSE, EMPTY, NO_WORK, first), KEY))
+    first = link(seal(unsigned(), KEY))
+    second = link(seal(build(identity(2), PAUSE, EMPTY, NO_WORK, first), KEY))
     third = build(identity(3), PAUSE, EMPTY, NO_WORK, second)
     assert third["previous"] == {"contractId": second.contract_id, "sha256": second.sha256}
     assert third["initialPrompt"] == TASK
@@ -163,7 +170,7 @@ def test_the_third_leg_still_knows_what_the_first_said() -> None:
 
 
 def test_a_new_plan_takes_the_place_of_the_carried_one() -> None:
-    first = verified(seal(unsigned(), KEY))
+    first = link(seal(unsigned(), KEY))
     record = replace(EMPTY, plan=(PlanItem("Only this", PlanStatus.PENDING),))
     second = build(identity(2), PAUSE, record, NO_WORK, first)
     assert texts(second, "plan") == ["Only this"]
@@ -188,14 +195,6 @@ def test_the_last_message_is_a_hypothesis_and_evidence_is_kept_apart() -> None:
     ]
     for item in contract["evidence"]:
         assert item["sha256"] == hashlib.sha256(item["excerpt"].encode()).hexdigest()
-
-
-def test_snapshots_of_git_relay_are_no_work_of_the_agents() -> None:
-    snapshot = WorkCommit(SNAPSHOT, "relay: snapshot", ())
-    older = WorkCommit("7" * 40, "relay: snapshot", (("Relay-Snapshot", "1"),))
-    contract = build(identity(), PAUSE, EMPTY, replace(WORK, commits=(older, *WORK.commits, snapshot)))
-    assert not [text for text in texts(contract, "doNotRedo") if "relay: snapshot" in text]
-    assert contract["summary"]["facts"][0]["text"].startswith("2 commits")
 
 
 def test_a_name_that_is_not_utf_8_keeps_its_exact_bytes() -> None:
@@ -226,7 +225,7 @@ def test_a_task_of_200_kb_keeps_head_tail_length_and_hash() -> None:
     assert contract["initialPromptBytes"] == len(task)
     assert contract["initialPromptSha256"] == hashlib.sha256(task.encode()).hexdigest()
     assert any(loss.startswith("initialPrompt: ") for loss in contract["losses"])
-    carried = build(identity(2, task=task), PAUSE, EMPTY, NO_WORK, verified(seal(contract, KEY)))
+    carried = build(identity(2, task=task), PAUSE, EMPTY, NO_WORK, link(seal(contract, KEY)))
     assert carried["initialPrompt"] == prompt
     assert carried["initialPromptBytes"] == len(task)
 

@@ -24,6 +24,7 @@ from tests.contract.samples import (
     WORK,
     Snapshots,
     identity,
+    link,
     place,
     sealed,
     unsigned,
@@ -208,7 +209,7 @@ def test_true_bytes_at_another_place_are_refused(changes: dict[str, object], exp
 
 def test_the_second_leg_must_follow_the_first() -> None:
     first = verified(SEALED)
-    second = seal(build(identity(2), PAUSE, RECORD, WORK, first), KEY)
+    second = seal(build(identity(2), PAUSE, RECORD, WORK, link(SEALED)), KEY)
     at = place(second, leg=2, previous=(first.contract_id, first.sha256), seen=frozenset({first.contract_id}))
     assert outcome(second.stored, place=at) is Outcome.VALID
     for wrong in (None, (first.contract_id, "0" * 64), ("c-0", first.sha256)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -229,8 +229,8 @@ def test_a_session_is_named_by_a_unique_part(written, repo) -> None:
 def test_the_key_is_private_made_once_and_refused_when_it_is_not_safe(written) -> None:
     repo, store = written.session.repo, written.session.store
     file = repo.key_file
-    assert os.stat(file).st_mode & 0o777 == 0o600
-    assert os.stat(repo.relay_dir).st_mode & 0o777 == 0o700
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert repo.relay_dir.stat().st_mode & 0o777 == 0o700
     assert written.key.secret.hex() not in repr(written.key)
     file.chmod(0o640)
     with pytest.raises(SignatureRefused, match="open to other users"):
@@ -252,3 +252,13 @@ def test_a_new_key_keeps_the_old_one_aside_and_makes_older_contracts_unknown(wri
     assert session.repo.key_file.with_name("key.1").read_bytes() == old
     rows = replay.check(session.repo, session.store, fresh, session.id)
     assert {str(r.verdict.outcome) for r in rows} == {"unknown-key"}
+
+
+def test_the_example_in_the_format_page_is_an_entry_to_the_byte() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+    example = page.split("An example:\n\n```json\n", 1)[1].split("\n```", 1)[0]
+    entry = journal.parse(example.encode())
+    assert entry.to_json().decode() == example
+    assert (entry.state, entry.event) == (State.PAUSING, Event.LIMIT_SEEN)
+    for name in strict_parse(example.encode()):
+        assert f"`{name}`" in page
