@@ -19,19 +19,19 @@ def main() -> None:
 
 def run(argv: list[str]) -> int:
     """Carry out one command line; the exit status."""
-    from click import ClickException, UsageError
-    from click.exceptions import Abort, Exit
+    from typer import Abort, Exit, TyperException
 
     from relay_git.cli.app import app
+    from relay_git.cli.plain import spare_conversion
+
+    spare_conversion()
 
     try:
-        status = app(args=argv, prog_name="git relay", standalone_mode=False)
+        status = app(args=argv or ["-h"], prog_name="git relay", standalone_mode=False)
     except RelayError as error:
         return _fail(str(error), error.hint, error.exit_code)
-    except UsageError as error:
+    except TyperException as error:
         return _fail(error.format_message().rstrip("."), _usage_hint(error), ExitCode.USAGE)
-    except ClickException as error:
-        return _fail(error.format_message(), "git relay -h", ExitCode.FAILED)
     except Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, Abort):
@@ -63,10 +63,8 @@ def _fail(message: str, hint: str, code: ExitCode) -> int:
 
 
 def _usage_hint(error: object) -> str:
-    from click import NoSuchOption
-
     context = getattr(error, "ctx", None)
     name = context.info_name if context is not None and context.info_name != "git relay" else ""
-    if isinstance(error, NoSuchOption) and name == "start":
+    if type(error).__name__ == "NoSuchOption" and name == "start":
         return 'git relay start -h; a task that begins with - comes after --: git relay start -- "- my task"'
     return f"git relay {name} -h" if name else "git relay -h"

@@ -9,17 +9,18 @@ import os
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from relay_git.agents import find_agent
-from relay_git.agents.agent import Permission
-from relay_git.cli.teller import ConsoleTeller
-from relay_git.contract.sign import Key
 from relay_git.errors import UserError, printable
 from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
 from relay_git.git.store import Store
-from relay_git.supervisor.run import Surroundings, Teller
-from relay_git.supervisor.settings import Settings
+
+if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
+    from relay_git.agents.agent import Permission
+    from relay_git.contract.sign import Key
+    from relay_git.supervisor.run import Surroundings, Teller
+    from relay_git.supervisor.settings import Settings
 
 
 def open_repo() -> tuple[Repo, Store]:
@@ -32,6 +33,9 @@ def surroundings(
     repo: Repo, store: Store, key: Key, *, teller: Teller | None = None, stop: threading.Event | None = None
 ) -> Surroundings:
     """All that a run is given from outside."""
+    from relay_git.cli.teller import ConsoleTeller
+    from relay_git.supervisor.run import Surroundings
+
     return Surroundings(
         repo, store, key, settings(repo), dict(os.environ), now, teller or ConsoleTeller(), stop or threading.Event()
     )
@@ -44,6 +48,8 @@ def now() -> datetime:
 
 def settings(repo: Repo) -> Settings:
     """The user's `git config relay.*`; raises UserError on a value that means nothing."""
+    from relay_git.supervisor.settings import Settings
+
     out = repo.git().run("config", "--null", "--get-regexp", r"^relay\.", ok=(0, 1))
     pairs = (item.partition("\n") for item in out.decode("utf-8", "replace").split("\0") if item)
     values = {name: value for name, _, value in pairs}
@@ -60,10 +66,15 @@ def settings(repo: Repo) -> Settings:
 
 def agent_list(text: str) -> tuple[str, ...]:
     """The agents in a list such as `codex,claude`, under our names; raises UserError on a name we do not know."""
+    from relay_git.agents import find_agent
+
     return tuple(find_agent(word).name for word in (w.strip() for w in text.split(",")) if word)
 
 
 def _permissions(values: dict[str, str]) -> dict[str, Permission]:
+    from relay_git.agents import find_agent
+    from relay_git.agents.agent import Permission
+
     found = {}
     for name, value in values.items():
         if name.endswith(".permission") and name.count(".") == 2:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from relay_git.contract.canonical import Malformed, canonical, strict_parse
 from relay_git.contract.lifecycle import Event, State
 from relay_git.contract.sign import Sealed
@@ -165,6 +163,8 @@ def parse(data: bytes) -> Entry:
 @contextmanager
 def writer(repo: Repo, session: SessionId) -> Iterator[None]:
     """Be the session's only writer inside the block; raises LedgerConflict at once where another process is."""
+    from filelock import FileLock, Timeout  # 60 ms that a command which only reads does not need
+
     file = repo.lock_file(session)
     make_private(file.parent)
     lock = FileLock(file, timeout=0)
