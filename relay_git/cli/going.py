@@ -17,7 +17,7 @@ from relay_git.cli import context
 from relay_git.cli.teller import ConsoleTeller
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.errors import AgentError, ExitCode, RelayError, UserError
-from relay_git.git.repo import Repo
+from relay_git.git.repo import Repo, no_work_tree
 from relay_git.git.run import disk_error
 from relay_git.ledger import journal
 from relay_git.ledger.key import ensure, load
@@ -33,6 +33,8 @@ def start(words: str | None, file: Path | None, agent: str | None, then: str | N
     """Open a session and carry it until it is at rest."""
     task = opening.clean_task(_task_bytes(words, file))
     repo, store = context.open_repo()
+    if repo.home is None:
+        raise no_work_tree()
     settings = context.settings(repo)
     first, rest = _order(settings, agent, then)
     verdict = find_agent(first).check(os.environ, settings.permission(first))
@@ -67,7 +69,12 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
         verdict = find_agent(name).check(os.environ, context.settings(repo).permission(name))
         if isinstance(verdict, Unready):
             raise AgentError(f"{name} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
-    if journal.is_running(repo, session):
+    running = journal.is_running(repo, session)
+    if not running and os.environ.get("RELAY_SESSION") == session:
+        raise UserError(
+            f"you are inside a leg of {session}, and its supervisor is gone", hint="type it in another terminal"
+        )
+    if running:
         request.put(repo, session, Request("handoff", name, reason))
         print(
             f"{session}: asked; {entry.agent} is paused after its next commit, or at the end of a tool call",
@@ -197,7 +204,7 @@ def _say_first(repo: Repo, teller: ConsoleTeller, *, carry: bool, rest: tuple[st
         teller.say(
             "note: user.email is not set, so the agent's commits may fail: git config user.email you@example.com"
         )
-    if git.text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
+    if repo.git(safe=False).text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
         teller.say("note: commit.gpgsign is on; an agent's commit may wait for a passphrase nobody types")
     if not rest:
         teller.say("note: no agent is named that could follow; name it with --then or git config relay.agents")

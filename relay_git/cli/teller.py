@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from types import TracebackType
@@ -12,6 +13,12 @@ from relay_git.errors import printable
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
+
+
+def _print(line: str) -> None:
+    # A terminal that was closed is no reason to leave a session half-way.
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 class ConsoleTeller:
@@ -46,7 +53,7 @@ class ConsoleTeller:
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
-            print(line, file=sys.stderr, flush=True)
+            _print(line)
 
     def live(self, text: str) -> None:
         """What the agent is at right now; on a terminal it takes the place of what was said before."""
@@ -55,7 +62,7 @@ class ConsoleTeller:
             return
         self._doing = line
         if self._live is None:
-            print(f"  {line}", file=sys.stderr, flush=True)
+            _print(f"  {line}")
 
     def _line(self) -> Text:
         from rich.text import Text

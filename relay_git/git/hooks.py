@@ -99,11 +99,15 @@ def uninstall(repo: Repo) -> tuple[Path, ...]:
     return tuple(changed)
 
 
-def environment(chosen: HookPlan) -> dict[str, str]:
-    """What to add to the agent's environment so that its git runs the hook; empty for the other routes."""
-    if chosen.route is not Route.CONFIGURED or chosen.file is None:
-        return {}
-    pairs = {"hook.git-relay.event": "post-commit", "hook.git-relay.command": shlex.join(["sh", str(chosen.file)])}
+def environment(chosen: HookPlan, command: str) -> dict[str, str]:
+    """What to add to the agent's environment so that its git knows `git relay` and, on the configured route, the hook.
+
+    `command` is how git relay is called. The alias is for shells that set PATH anew, as login shells do; where
+    `git-relay` is on PATH, git takes that.
+    """
+    pairs = {"alias.relay": f"!{command}"}
+    if chosen.route is Route.CONFIGURED and chosen.file is not None:
+        pairs |= {"hook.git-relay.event": "post-commit", "hook.git-relay.command": shlex.join(["sh", str(chosen.file)])}
     env = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for i, (key, value) in enumerate(pairs.items()):
         env |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}

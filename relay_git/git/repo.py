@@ -61,19 +61,22 @@ class Repo:
 
     def session_dir(self, session: SessionId) -> Path:
         if self.home is None:
-            raise RepoError(
-                "this repository is bare: a session needs a work tree to stand in",
-                hint="run it in a clone or a linked worktree",
-            )
+            raise no_work_tree()
         return self.home / SESSIONS / session
 
     def worktree_git_dir(self, session: SessionId) -> Path:
         """The git dir of the session's worktree, under the name that `worktree add` gives it."""
         return self.common_dir / "worktrees" / session
 
-    def git(self) -> Git:
-        """A git at the user's own place."""
-        return Git(self.work_tree or self.common_dir)
+    def git(self, *, safe: bool = True) -> Git:
+        """A git at the user's own place; not `safe` where the user's own configuration is asked for."""
+        place = self.work_tree or self.home
+        if place is None:
+            return Git(self.common_dir, safe=safe)
+        if (place / ".git").exists():
+            return Git(place, safe=safe)
+        # GIT_DIR and GIT_WORK_TREE have brought the two together: git would not find the one from the other.
+        return Git(place, git_dir=self.git_dir, work_tree=place, safe=safe)
 
     def session_git(self, session: SessionId) -> Git:
         """A git in the session's worktree that believes none of the links an agent could have changed there."""
@@ -104,7 +107,8 @@ def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
             "the repository's path holds a line break, which git relay cannot follow", hint="move it to another folder"
         )
     bare, inside, git_dir, common_dir = words[0] == "true", words[1] == "true", Path(words[2]), Path(words[3])
-    work_tree = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel")) if inside else None
+    stands = inside or "GIT_WORK_TREE" in named
+    work_tree = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel")) if stands else None
     return Repo(common_dir, git_dir, work_tree, None if bare else _home(git, git_dir, common_dir, work_tree))
 
 
@@ -132,6 +136,13 @@ def _no_repository(cwd: Path, stderr: bytes) -> RepoError:
     return RepoError(
         f"{printable(str(cwd))} is not in a git repository",
         hint="cd to your project, or: git init && git add -A && git commit",
+    )
+
+
+def no_work_tree() -> RepoError:
+    """Why a bare repository holds no session."""
+    return RepoError(
+        "this repository is bare: a session needs a work tree to stand in", hint="run it in a clone that has one"
     )
 
 

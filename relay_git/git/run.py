@@ -108,6 +108,7 @@ class Git:
                 capture_output=True,
                 timeout=timeout,
                 check=False,
+                start_new_session=self.safe,  # the user's Ctrl-C asks us for a clean stop, it must not end our git
             )
         except subprocess.TimeoutExpired as error:
             raise RepoError(f"git {_verb(args)} did not end within {timeout:.0f} s", hint="git status") from error

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from relay_git.errors import LedgerConflict, RepoError, printable
+from relay_git.errors import RepoError, printable
 from relay_git.git import worktree
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git, disk_error
@@ -62,7 +62,7 @@ def take(
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
         taken = head if commit.tree == tree else store.write_commit(tree, [head], message, when)
         losses += _not_covered(git, index)
-        if taken != head and branch == worktree.branch_of(session) and not operation:
+        if branch == worktree.branch_of(session) and not operation and (taken != head or commit.ours):
             _advance(repo, store, session, branch, head, taken, index)
     finally:
         for leftover in (index, index.with_name(index.name + ".lock")):
@@ -152,15 +152,16 @@ def _not_covered(git: Git, index: Path) -> list[str]:
 
 
 def _advance(repo: Repo, store: Store, session: SessionId, branch: str, head: Oid, taken: Oid, index: Path) -> None:
-    """Move the branch and let the worktree's index follow, so that the next agent sees a clean tree."""
+    """Move the branch and let the worktree's index follow, so that the next agent sees a clean tree.
+
+    Done again after a crash in between, it mends the index. While a git of the agent's holds the index (it may stand
+    frozen), both are left alone: the journal keeps the snapshot, and the one after the fence moves them.
+    """
     real = repo.worktree_git_dir(session) / "index"
-    store.move([RefUpdate(branch, taken, head)], "relay: snapshot")
-    lock = real.with_name("index.lock")
-    if lock.exists():
-        raise LedgerConflict(
-            f"another git holds {lock}; the snapshot itself is stored as {taken}",
-            hint=f"git -C {repo.session_dir(session)} status",
-        )
+    if real.with_name("index.lock").exists():
+        return
+    if taken != head:
+        store.move([RefUpdate(branch, taken, head)], "relay: snapshot")
     try:
         index.replace(real)
     except OSError as error:

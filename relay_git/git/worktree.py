@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from relay_git.errors import RepoError
-from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, write_private
+from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
 from relay_git.git.store import Oid
 from relay_git.session import SessionId
@@ -68,7 +68,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
     The marker is written last: a worktree without it was never handed to an agent and is made afresh.
     """
     place, marker = repo.session_dir(session), repo.worktree_git_dir(session) / "relay" / "session"
-    _refuse_links(repo)
+    _refuse_links(place.parents[2])
     make_private(repo.lock_file("worktrees").parent)
     with FileLock(repo.lock_file("worktrees"), timeout=120):
         if marker.exists() and (place / ".git").exists():
@@ -124,6 +124,14 @@ def operation(repo: Repo, session: SessionId) -> str:
     return next((word for name, word in _OPERATIONS.items() if (git_dir / name).exists()), "")
 
 
+def clear_dead_lock(repo: Repo, session: SessionId) -> bool:
+    """Remove an index lock that a killed git left; only for when every process of the session is proven gone."""
+    lock = repo.worktree_git_dir(session) / "index.lock"
+    was = lock.exists()
+    lock.unlink(missing_ok=True)
+    return was
+
+
 def ignored_files(repo: Repo, session: SessionId) -> tuple[str, ...]:
     """What lies in the worktree that git ignores, folders as one name: no ref holds it."""
     out = repo.session_git(session).run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
@@ -172,9 +180,28 @@ def _read_small(file: Path) -> bytes | None:
         return source.read(1 << 20)
 
 
-def _refuse_links(repo: Repo) -> None:
-    assert repo.home is not None  # noqa: S101 - session_dir has refused a bare repository before
-    here = repo.home
+def check_place(repo: Repo) -> None:
+    """Raises RepoError where a session cannot be made, before anything is: what is in the way, or may not be written."""
+    if repo.home is None:
+        raise no_work_tree()
+    _refuse_links(repo.home)
+    in_the_way = BRANCHES.removesuffix("/")
+    if repo.git().result("rev-parse", "--verify", "--quiet", in_the_way).returncode == 0:
+        raise RepoError(
+            "your branch relay is in the way: sessions have branches named relay/<session>",
+            hint="git branch -m relay another-name",
+        )
+    # To take a ref away again git must write in the git dir itself: without this look half a session would be left.
+    for folder in (repo.home, repo.common_dir, repo.common_dir / "objects", repo.common_dir / "refs"):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise RepoError(
+                f"{folder} cannot be written: Permission denied, or a read-only file system",
+                hint=f"check who may write there (ls -ld {folder})",
+            )
+
+
+def _refuse_links(home: Path) -> None:
+    here = home
     for part in SESSIONS.split("/"):
         here = here / part
         if here.is_symlink() or (here.exists() and not here.is_dir()):
@@ -186,7 +213,7 @@ def _refuse_links(repo: Repo) -> None:
 def _clear_half_made(repo: Repo, session: SessionId) -> None:
     """Take away what an interrupted `worktree add` of this very session left: it was never handed to an agent."""
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    ours = _read_small(place / ".git") == f"gitdir: {git_dir}\n".encode()
+    ours = _read_small(place / ".git") == os.fsencode(f"gitdir: {git_dir}\n")
     if place.exists() and not ours and any(place.iterdir()):
         raise RepoError(f"{place} is in the way and is not a worktree of git relay", hint=f"mv {place} {place}.old")
     shutil.rmtree(git_dir, ignore_errors=True)

@@ -167,7 +167,7 @@ def writer(repo: Repo, session: SessionId) -> Iterator[None]:
 
     file = repo.lock_file(session)
     make_private(file.parent)
-    lock = FileLock(file, timeout=0)
+    lock = FileLock(file, timeout=1)  # a look by `is_running` may hold it for a moment
     try:
         lock.acquire()
     except Timeout as error:

@@ -12,6 +12,7 @@ from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
 from relay_git.supervisor import dispatch, handoff, pause, request
+from relay_git.supervisor.process import tree
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
@@ -22,6 +23,7 @@ STOP = "stop"
 def carry(run: Run) -> State:
     """Do what is due until the session is at rest; the state it rests in."""
     watcher: Watcher | None = None
+    _settle(run)
     while run.state not in RESTS:
         match run.state:
             case State.RUNNING:
@@ -41,10 +43,24 @@ def carry(run: Run) -> State:
     return run.state
 
 
+def _settle(run: Run) -> None:
+    """After a supervisor that died: end what it left behind, and look whether the worktree is still the snapshot."""
+    if run.tip.entry.event is Event.STARTED or run.state is State.RUNNING:
+        return
+    handoff.fence(run, None)
+    if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED) and not handoff.is_still_the_snapshot(run):
+        waiting = tuple(filter(None, (run.tip.entry.next_agent, *run.tip.entry.candidates)))
+        why = "files changed in the worktree while no supervisor ran"
+        _pause_for(run, Event.STRAYED, "handoff", why, candidates=waiting)
+
+
 def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
     if watcher is not None:
         _watch(run, watcher)
         return watcher
+    if run.around.stop.is_set():
+        _pause_for(run, Event.STOP_ASKED, STOP, "stopped by the user before the agent was started")
+        return None
     if run.tip.entry.event is not Event.STARTED:
         _pause_for(run, Event.AGENT_DIED, "supervisor-died", "the supervisor ended while the agent worked")
         return None
@@ -106,7 +122,10 @@ def _done(run: Run, watcher: Watcher) -> None:
 def _pausing(run: Run, watcher: Watcher | None) -> None:
     entry = run.tip.entry
     point = entry.safe_point or SafePoint.ENDED
-    if watcher is not None:
+    if watcher is None:
+        point = SafePoint.INTERRUPTED if tree(run.mark) else point
+        handoff.fence(run, None)
+    else:
         willing = entry.pause_reason in ("handoff", STOP)
         point = pause.hold(run, watcher, wait_for_commit=willing and not run.around.stop.is_set())
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}) is paused at a safe point: {point}")
@@ -137,8 +156,7 @@ def _onward(run: Run) -> None:
 
 def _resuming(run: Run, watcher: Watcher | None) -> Watcher | None:
     if watcher is None:
-        handoff.fence(run, None)
-        dispatch.pass_over(run, "the supervisor ended before it had taken over")
+        dispatch.give_up(run, None, "the supervisor ended before it had taken over")
         return None
     if dispatch.acknowledge(run, watcher):
         run.around.teller.say(
@@ -159,7 +177,7 @@ def _pause_for(run: Run, event: Event, reason: str, words: str, candidates: tupl
     entry = run.tip.entry
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}): {words}")
     rest = entry.candidates if candidates is None else candidates
-    run.record(event, pause_reason=reason, reason=words, safe_point="", candidates=rest, passed_over=())
+    run.record(event, pause_reason=reason, reason=words, safe_point="", next_agent="", candidates=rest, passed_over=())
 
 
 def _limit_words(notice: LimitNotice) -> str:

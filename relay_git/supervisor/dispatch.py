@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -16,12 +16,12 @@ from pathlib import Path
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent, Ready, Unready, Unsupported
 from relay_git.contract.brief import brief
-from relay_git.contract.lifecycle import Event
+from relay_git.contract.lifecycle import Event, State
 from relay_git.errors import AgentError, SignatureRefused
 from relay_git.git import hooks
 from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
-from relay_git.git.store import Oid
+from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
 from relay_git.supervisor import handoff, pause, process
 from relay_git.supervisor.run import Run
@@ -83,6 +83,7 @@ def launch_first(run: Run) -> Watcher:
 def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     """Start an agent in the session's worktree; raises AgentError where it cannot be started."""
     around, place = run.around, run.place(leg, agent.name)
+    handoff.fence(run, None)  # nobody may live in the worktree, also none of whom the journal does not know
     ready = check(run, agent)
     if isinstance(ready, Unready):
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
@@ -99,11 +100,8 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     for line in (*ready.notes, *plan.grants):
         around.teller.say(f"  {line}")
     env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
-    env |= (
-        {"RELAY_LEG": str(leg), "PATH": _path_with_us(env.get("PATH", os.defpath))}
-        | hooks.environment(hook)
-        | dict(plan.env)
-    )
+    ourselves = shlex.join([sys.executable, "-m", "relay_git"])
+    env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves) | dict(plan.env)
     log = around.repo.log_dir(run.session) / f"leg-{leg}-{agent.name}"
     started = process.start(
         plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
@@ -131,10 +129,10 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
             return True
         reason = _why_not(watcher, seen, time.monotonic() > deadline)
         if reason:
-            _give_up(run, watcher, reason)
+            give_up(run, watcher, reason)
             return False
         if seen.stop or seen.request is not None:
-            _give_up(run, watcher, "a stop was asked for" if seen.stop else "another handoff was asked for")
+            give_up(run, watcher, "a stop was asked for" if seen.stop else "another handoff was asked for")
             return False
         time.sleep(_STEP)
 
@@ -144,31 +142,33 @@ def pass_over(run: Run, reason: str) -> None:
     entry = run.tip.entry
     run.around.teller.say(f"{entry.next_agent} is passed over: {reason}")
     passed = (*entry.passed_over, PassedOver(entry.next_agent, reason))
-    run.record(Event.PASSED_OVER, next_agent="", passed_over=passed, pid=0, pid_started=0)
+    worker = _native_id_of_the_worker(run)
+    run.record(Event.PASSED_OVER, next_agent="", native_id=worker, passed_over=passed, pid=0, pid_started=0)
 
 
-def _give_up(run: Run, watcher: Watcher, reason: str) -> None:
+def _native_id_of_the_worker(run: Run) -> str:
+    """The id under which the leg that wrote the contract is found; the journal's tip names the candidate's."""
+    chain = journal.chain(run.around.store, run.session)
+    return next((r.entry.native_id for r in chain if r.entry.state in (State.RUNNING, State.PAUSING)), "")
+
+
+def give_up(run: Run, watcher: Watcher | None, reason: str) -> None:
     """End a leg that did not take over; if it changed the tree all the same, that work is kept like any other."""
     entry = run.tip.entry
     handoff.fence(run, watcher)
-    if handoff.take_snapshot(run).tree == _tree_of(run):
+    if handoff.is_still_the_snapshot(run):
         pass_over(run, reason)
         return
     run.record(
         Event.STRAYED,
         leg=entry.leg + 1,
-        agent=watcher.agent.name,
-        native_id=watcher.native_id,
+        agent=entry.next_agent,
+        native_id=watcher.native_id if watcher is not None else entry.native_id,
         next_agent="",
         pause_reason="agent-failed",
-        reason=f"{watcher.agent.name} changed files without taking the session up: {reason}",
+        reason=f"{entry.next_agent} changed files without taking the session up: {reason}",
         safe_point="ended",
     )
-
-
-def _tree_of(run: Run) -> str:
-    commit = run.around.store.commit(Oid(run.tip.entry.snapshot))
-    return commit.tree if commit is not None else ""
 
 
 def _why_not(watcher: Watcher, seen: Seen, late: bool) -> str:
@@ -203,13 +203,6 @@ def _make_room(run: Run, private: Path) -> None:
     # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
     with contextlib.suppress(FileExistsError), (run.around.repo.common_dir / "packed-refs").open("xb") as packed:
         packed.write(b"# pack-refs with: peeled fully-peeled sorted \n")
-
-
-def _path_with_us(path: str) -> str:
-    """The PATH on which the agent finds `git relay`, also where it was started by its full name."""
-    if shutil.which("git-relay", path=path):
-        return path
-    return os.pathsep.join([str(Path(sys.argv[0]).resolve().parent), path])
 
 
 def _standing_order(run: Run) -> str:

@@ -19,7 +19,7 @@ from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
-from relay_git.git import snapshot, work
+from relay_git.git import snapshot, work, worktree
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
@@ -38,6 +38,12 @@ def take_snapshot(run: Run) -> Snapshot:
     return snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
 
 
+def is_still_the_snapshot(run: Run) -> bool:
+    """Whether the worktree holds what the recorded snapshot holds."""
+    recorded = run.around.store.commit(Oid(run.tip.entry.snapshot))
+    return recorded is not None and take_snapshot(run).tree == recorded.tree
+
+
 def fence(run: Run, watcher: Watcher | None) -> None:
     """End the leg's whole process tree; raises RepoError where one cannot be: nobody else may write then."""
     grace = run.around.settings.term_grace
@@ -50,6 +56,8 @@ def fence(run: Run, watcher: Watcher | None) -> None:
         )
     pause.lower_flag(run)
     _clear_masks(run)
+    if worktree.clear_dead_lock(run.around.repo, run.session):
+        run.around.teller.say("a git that was ended had left its index lock; it is removed")
 
 
 def _clear_masks(run: Run) -> None:

@@ -66,9 +66,9 @@ def open_session(around: Surroundings, order: Order) -> Run:
     """A new session with its first journal entry, worktree and branch; raises RelayError with nothing left behind."""
     repo, store = around.repo, around.store
     base = _base(store, order.base)
+    worktree.check_place(repo)
     title = redact(printable(order.task.split("\n", 1)[0]))[0].strip()[:_TITLE]
     session = _fresh_id(store, title)
-    repo.session_dir(session)  # refuses a bare repository before anything is made
     entry = Entry(
         session_id=session,
         state=State.RUNNING,

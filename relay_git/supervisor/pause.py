@@ -54,7 +54,8 @@ def _wait(watcher: Watcher, seconds: float, *, boundary: bool) -> SafePoint | No
         seen = watcher.look()
         if seen.exit is not None:
             return SafePoint.ENDED
-        if seen.held or seen.committed:
+        # HEAD moves before git lets go of the index: a freeze in between would leave a lock behind.
+        if seen.held or (seen.committed and not seen.index_locked):
             watcher.process.freeze()
             return SafePoint.COMMIT
         if boundary and not seen.record.pending_calls and freezes < _FREEZES:

@@ -15,11 +15,12 @@ from typing import Any, Protocol
 
 from relay_git.agents.agent import Place
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State, step
+from relay_git.contract.redact import redact
 from relay_git.contract.sign import Key, Sealed
 from relay_git.git.repo import Repo
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
-from relay_git.ledger.journal import Entry, Recorded
+from relay_git.ledger.journal import Entry, PassedOver, Recorded
 from relay_git.session import SessionId
 from relay_git.supervisor.process import Mark
 from relay_git.supervisor.settings import Settings
@@ -99,7 +100,13 @@ class Run:
             raise AssertionError(f"{event} means nothing in {self.state}")
         after, _ = step(self.state, event)
         entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
+        # A reason quotes what an agent said on stderr, and refs must hold no secret.
+        entry = replace(entry, reason=redact(entry.reason)[0], passed_over=tuple(map(_redacted, entry.passed_over)))
         self.tip = journal.append(self.around.store, self.tip, entry, sealed)
+
+
+def _redacted(passed: PassedOver) -> PassedOver:
+    return PassedOver(passed.agent, redact(passed.reason)[0])
 
 
 def begin(around: Surroundings, entry: Entry) -> Run:

@@ -33,6 +33,7 @@ class Seen:
     accepted: str
     held: bool
     committed: bool
+    index_locked: bool
     stop: bool
 
     @property
@@ -79,6 +80,7 @@ class Watcher:
             accepted=self._accepted(),
             held=(run.hook_dir / "held").exists(),
             committed=self._safe_points() > self._marks or self.head() != self._head,
+            index_locked=(run.hook_dir.parent / "index.lock").exists(),
             stop=run.around.stop.is_set(),
         )
 

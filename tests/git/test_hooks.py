@@ -18,7 +18,7 @@ CONFIGURED = git_version() >= hooks.CONFIGURED_HOOKS
 
 def commit(session, message: str = "work") -> subprocess.Popen[bytes]:
     """A commit as the supervised agent makes it: with the environment that carries the hook."""
-    env = {**os.environ, **hooks.environment(hooks.plan(session.repo, session.at.path))}
+    env = {**os.environ, **hooks.environment(hooks.plan(session.repo, session.at.path), "git-relay")}
     argv = ["git", "commit", "-q", "--allow-empty", "-m", message]
     return subprocess.Popen(argv, cwd=session.at.path, env=env)
 
