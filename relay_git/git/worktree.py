@@ -181,7 +181,7 @@ def _read_small(file: Path) -> bytes | None:
 
 
 def check_place(repo: Repo) -> None:
-    """Raises RepoError where a session cannot be made, before anything is: what is in the way, or may not be written."""
+    """Raises RepoError where a session cannot be made, before anything is: something is in the way or read-only."""
     if repo.home is None:
         raise no_work_tree()
     _refuse_links(repo.home)
