@@ -6,6 +6,7 @@ read and exceptions caught for good. A bug leaves a crash log without prompts, f
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -14,6 +15,9 @@ from relay_git.errors import ExitCode, RelayError, printable
 
 def main() -> None:
     """The executable `git-relay`."""
+    for out in (sys.stdout, sys.stderr):
+        if isinstance(out, io.TextIOWrapper):
+            out.reconfigure(errors="backslashreplace")  # a path that is not UTF-8 must not end a command, nor its JSON
     sys.exit(run(sys.argv[1:]))
 
 

@@ -85,7 +85,7 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
             "user.email is not set: an agent's commits may fail",
             "git config user.email you@example.com",
         )
-    if git.text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
+    if repo.git(safe=False).text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
         yield Finding(
             "signing",
             NOTE,

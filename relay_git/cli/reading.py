@@ -81,7 +81,8 @@ def _legs(entries: list[Entry]) -> list[dict[str, Any]]:
             entry.leg,
             {"leg": entry.leg, "agent": entry.agent, "startedAt": entry.at, "nativeId": "", "pausedBecause": ""},
         )
-        leg["nativeId"] = entry.native_id or leg["nativeId"]
+        if entry.state is not State.RESUMING:  # there it is the candidate's, who may never take over
+            leg["nativeId"] = entry.native_id or leg["nativeId"]
         leg["pausedBecause"] = entry.pause_reason or leg["pausedBecause"]
     return list(legs.values())
 

@@ -21,8 +21,8 @@ PROGRAMS = """
     git sh bash env
     awk basename cat chmod chown cmp cp cut date dd df diff dirname du echo expr false find flock grep gzip head id kill
     ln ls mkdir mkfifo mknod mktemp mount mv nice nohup nsenter od paste printf ps pwd readlink realpath rm rmdir script
-    sed seq setsid sha256sum sleep sort stat stty sync tail tar tee test timeout touch tr true truncate tty umount uname
-    uniq unshare wc which whoami xargs yes
+    sed seq setpriv setsid sha256sum sleep sort stat stty sync tail tar tee test timeout touch tr true truncate tty
+    umount uname uniq unshare wc which whoami xargs yes
     ip man mandoc groff nroff preconv tbl troff grotty col less gpg ssh-keygen
 """.split()  # noqa: SIM905
 
