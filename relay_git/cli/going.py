@@ -57,7 +57,9 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
     session = journal.find(store, word)
     entry = journal.tip(store, session).entry
     name = find_agent(to).name if to is not None else ""
-    if entry.state in (State.DONE,) or entry.event is Event.DROPPED:
+    if entry.event is Event.DROPPED:
+        raise UserError(f"the session {session} is dropped: there is nothing to hand over", hint="git relay start")
+    if entry.state is State.DONE:
         raise UserError(
             f"the session {session} is {entry.state}: there is nothing to hand over", hint=f"git relay land {session}"
         )

@@ -7,7 +7,8 @@ import shutil
 
 from relay_git.cli import context
 from relay_git.errors import ExitCode, UserError
-from relay_git.git import hooks, worktree
+from relay_git.git import hooks, room, worktree
+from relay_git.git.repo import BRANCHES
 from relay_git.git.run import disk_error
 from relay_git.ledger import journal
 from relay_git.ledger.key import ensure, renew
@@ -45,6 +46,8 @@ def uninstall(*, key: bool) -> int:
         if key and repo.key_file.exists():
             repo.key_file.unlink()
             print("deleted the signing key")
+        if not worktrees and not any(True for _ in store.refs(BRANCHES)):
+            room.take_out(repo)
         with contextlib.suppress(OSError):
             repo.relay_dir.rmdir()
     except OSError as error:

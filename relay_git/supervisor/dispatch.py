@@ -6,19 +6,17 @@ candidate that is missing, not signed in, at its limit or dead at start is passe
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
 import time
-from pathlib import Path
 
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent, Ready, Unready, Unsupported
 from relay_git.contract.brief import brief
 from relay_git.contract.lifecycle import Event, State
 from relay_git.errors import AgentError, SignatureRefused
-from relay_git.git import hooks
+from relay_git.git import hooks, room
 from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
@@ -91,7 +89,9 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     plan = agent.launch(place, prompt, ready, permission, around.env)
     if isinstance(plan, Unsupported):
         raise AgentError(f"{agent.title} cannot be started: {plan.reason}", hint="git relay doctor")
-    _make_room(run, place.private_dir)
+    pause.lower_flag(run)  # no word from the last leg may be left
+    make_private(place.private_dir)
+    room.make(around.repo)
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
     write_private(place.private_dir / "prompt", plan.stdin)
@@ -189,20 +189,6 @@ def _record_launch(run: Run, watcher: Watcher) -> None:
         native_id=watcher.native_id,
         permission=str(run.around.settings.permission(watcher.agent.name)),
     )
-
-
-def _make_room(run: Run, private: Path) -> None:
-    """Folders that must be there before a sandbox is drawn around the agent, and no word left from the last leg."""
-    pause.lower_flag(run)
-    make_private(private)
-    for folder in ("refs/heads/relay", "logs/refs/heads/relay", "objects/info"):
-        path = run.around.repo.common_dir / folder
-        path.mkdir(parents=True, exist_ok=True)
-        # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there.
-        (path / ".keep").touch()
-    # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
-    with contextlib.suppress(FileExistsError), (run.around.repo.common_dir / "packed-refs").open("xb") as packed:
-        packed.write(b"# pack-refs with: peeled fully-peeled sorted \n")
 
 
 def _standing_order(run: Run) -> str:

@@ -10,6 +10,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
 from relay_git.errors import RepoError, UserError, printable
@@ -61,7 +62,7 @@ def land(run: Run, how: How) -> Landed:
         raise RepoError(f"the session's branch relay/{session} is gone", hint=f"git relay show {session}")
     if _reaches(git, work, before):
         return Landed(branch, before, before)
-    _no_conflict(git, before, work, session)
+    _nothing_in_the_way(git, before, _no_conflict(git, before, work, session))
     try:
         _bring(git, how, base, work, run)
     except RepoError as error:
@@ -76,6 +77,10 @@ def drop(run: Run, *, force: bool) -> tuple[str, ...]:
     """Take the session's worktree and branch away, with `force` its journal and notes too; says what went."""
     repo, store, session = run.around.repo, run.around.store, run.session
     _at_rest(run)
+    if run.tip.entry.event is Event.DROPPED and not force:
+        raise UserError(
+            f"the session {session} is dropped already; its history is kept", hint=f"git relay drop --force {session}"
+        )
     if repo.work_tree is not None and repo.work_tree == run.worktree:
         raise UserError("you stand in the worktree that is to be dropped", hint=f"cd {repo.home}")
     if not force:
@@ -120,15 +125,28 @@ def _reaches(git: Git, commit: Oid, head: Oid) -> bool:
     return git.result("merge-base", "--is-ancestor", commit, head).returncode == 0
 
 
-def _no_conflict(git: Git, head: Oid, work: Oid, session: SessionId) -> None:
+def _no_conflict(git: Git, head: Oid, work: Oid, session: SessionId) -> str:
+    """The tree that the merge would have; raises RepoError where it has conflicts."""
     done = git.result("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", head, work)
     if done.returncode == 0:
-        return
+        return done.stdout.split(b"\0")[0].decode().strip()
     paths = [printable(os.fsdecode(p)) for p in done.stdout.split(b"\0")[1:] if p]
     raise RepoError(
         f"the work conflicts with your branch in {', '.join(paths[:5]) or 'some files'}; nothing was changed",
         hint=f"git merge relay/{session}   (and resolve; git merge --abort takes it back)",
     )
+
+
+def _nothing_in_the_way(git: Git, head: Oid, tree: str) -> None:
+    """Refuse where an untracked file lies at a path that comes: git would stop, or overwrite what it ignores."""
+    out = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", head, tree)
+    top = Path(git.text("rev-parse", "--show-toplevel"))
+    paths = [p for p in map(os.fsdecode, out.split(b"\0")) if p and os.path.lexists(top / p)]
+    if paths:
+        raise UserError(
+            f"files of yours that git does not track are in the way: {', '.join(map(printable, paths[:5]))}",
+            hint="move them away, then land again",
+        )
 
 
 def _bring(git: Git, how: How, base: Oid, work: Oid, run: Run) -> None:
