@@ -86,7 +86,11 @@ def tree_of(git: Git, source: Path, index: Path, losses: list[str], leave_out: t
     try:
         # A copy keeps what the index knows of each file (speed, skip-worktree); a link could be led elsewhere.
         if source.is_file() and not source.is_symlink():
+            before = source.stat()
             shutil.copyfile(source, index)
+            # git trusts an entry only if the index is younger than the file: a copy that looks younger than its
+            # original would hide an edit of the same size made in the second in which the original was written.
+            os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
     env = {"GIT_INDEX_FILE": str(index)}

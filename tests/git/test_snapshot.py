@@ -208,3 +208,15 @@ def test_the_user_never_sees_the_session_as_untracked(session) -> None:
     assert session.repo.exclude_file.read_text().count("/.relay/") == 1
     assert worktree.unexclude(session.repo)
     assert "/.relay/" not in session.repo.exclude_file.read_text()
+
+
+def test_an_edit_in_the_second_in_which_the_index_was_written_is_not_missed(session) -> None:
+    session.main.git("config", "core.trustctime", "false")  # the test cannot set that time
+    moment = (1_790_000_000, 1_790_000_000)
+    index = session.repo.worktree_git_dir(session.id) / "index"
+    os.utime(session.at.write("work.txt", "one\n"), moment)
+    session.at.git("add", "work.txt")
+    os.utime(index, moment)
+    os.utime(session.at.write("work.txt", "two\n"), moment)
+    taken = session.snapshot()
+    assert session.at.git("show", f"{taken.commit}:work.txt") == "two"
