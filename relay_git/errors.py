@@ -60,4 +60,6 @@ class FormatTooNew(RelayError):
 
 def printable(text: str) -> str:
     """The text without control characters, so that no file name or foreign message can drive the terminal."""
+    if text.isprintable():
+        return text
     return "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text)

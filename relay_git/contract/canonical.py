@@ -33,9 +33,7 @@ def canonical(value: object) -> bytes:
 
 def strict_parse(data: bytes) -> JsonObject:
     """The object that the bytes spell, in any spelling; raises `Malformed` for everything but the subset."""
-    value = _parse(data, _REFUSING_DUPLICATES)
-    _check(value)
-    return value
+    return _parse(data, _REFUSING_DUPLICATES, escapes=b"\\" in data)
 
 
 def parse_stored(data: bytes) -> JsonObject:
@@ -48,7 +46,7 @@ def parse_stored(data: bytes) -> JsonObject:
     raise Malformed("the bytes are not canonical: keys out of order, white space, or another spelling of a value")
 
 
-def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonObject:
+def _parse(data: bytes, decoder: json.JSONDecoder, *, escapes: bool = False) -> JsonObject:
     if len(data) > MAX_BYTES:
         raise Malformed(f"{len(data)} bytes, the limit is {MAX_BYTES}")
     try:
@@ -61,7 +59,7 @@ def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonObject:
         raise Malformed(f"not JSON: {error.msg} at character {error.pos}") from None
     if type(value) is not dict:
         raise Malformed("not a JSON object")
-    _check_parsed(value, ascii_only=data.isascii())
+    _check_parsed(value, ascii_only=data.isascii() and not escapes)
     return value
 
 

@@ -6,6 +6,7 @@ own reflog and lock rules are what the user's other tools expect; so refs move w
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from relay_git.git.run import Git, failure
 from relay_git.git.store import AUTHOR, ZERO, Commit, Oid, RefUpdate, TreeEntry
 
 _TRIES = 40
+_OID = re.compile(r"[0-9a-f]{40}")
 
 
 def open_store(common_dir: Path) -> Libgit2Store:
@@ -58,10 +60,9 @@ class Libgit2Store:
         *folders, last = path.split(b"/")
         here = self._get(tree)
         for name in folders:
-            here = next((e for e in here if e.raw_name == name), None) if isinstance(here, pygit2.Tree) else None
-        if not isinstance(here, pygit2.Tree):
-            return None
-        return next((_entry(e) for e in here if e.raw_name == last), None)
+            here = _member(here, name)
+        found = _member(here, last)
+        return _entry(found) if found is not None else None
 
     def commit(self, oid: Oid) -> Commit | None:
         found = self._get(oid)
@@ -145,13 +146,24 @@ class Libgit2Store:
             raise failure(f"write of {what}", 1, f"fatal: {error}".encode()) from error
 
 
+def _member(tree: pygit2.Object | None, name: bytes) -> pygit2.Object | None:
+    if not isinstance(tree, pygit2.Tree):
+        return None
+    try:
+        return tree[name.decode()] if name else None
+    except UnicodeDecodeError:  # libgit2 is asked by text only
+        return next((e for e in tree if e.raw_name == name), None)
+    except (KeyError, ValueError):
+        return None
+
+
 def _entry(e: pygit2.Object) -> TreeEntry:
     assert e.raw_name is not None  # noqa: S101 - entries of a tree always have a name
     return TreeEntry(e.raw_name, int(e.filemode), Oid(str(e.id)))
 
 
 def _is_oid(text: str) -> bool:
-    return len(text) == 40 and all(c in "0123456789abcdef" for c in text)
+    return _OID.fullmatch(text) is not None
 
 
 def _refusal(common_dir: Path, said: str) -> RepoError:

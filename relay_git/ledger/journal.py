@@ -7,7 +7,7 @@ and `contract.md`; the entry that brings a contract has the snapshot as its seco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -69,7 +69,7 @@ class Entry:
     def to_json(self) -> bytes:
         """The canonical bytes of `state.json`."""
         body: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-        body |= {_camel(f.name): _plain(getattr(self, f.name)) for f in fields(self)}
+        body |= {member: _plain(getattr(self, name)) for name, member, _ in _MEMBERS}
         return canonical(body)
 
 
@@ -154,7 +154,7 @@ def parse(data: bytes) -> Entry:
     if body["version"] > VERSION:
         raise FormatTooNew("the session was written by a newer git relay", hint="pip install --upgrade git-relay")
     try:
-        values = {f.name: _field(f.name, body[_camel(f.name)]) for f in fields(Entry) if _camel(f.name) in body}
+        values = {name: read(body[member]) for name, member, read in _MEMBERS if member in body}
         return Entry(**values)
     except (TypeError, ValueError, KeyError) as error:
         raise RepoError("a journal entry is damaged: a member is missing or wrong", hint="git fsck") from error
@@ -246,23 +246,39 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
     return str(value).encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _field(name: str, value: Any) -> Any:  # noqa: ANN401 - JSON
-    match name:
-        case "state":
-            return State(value)
-        case "event":
-            return Event(value)
-        case "leg" | "pid" | "pid_started" | "supervisor":
-            return _typed(value, int)
-        case "candidates":
-            return tuple(_typed(v, str) for v in _typed(value, list))
-        case "passed_over":
-            return tuple(PassedOver(_typed(v["agent"], str), _typed(v["reason"], str)) for v in _typed(value, list))
-        case _:
-            return _typed(value, str)
+def _names(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - JSON
+    return tuple(_text(v) for v in _typed(value, list))
+
+
+def _passed_over(value: Any) -> tuple[PassedOver, ...]:  # noqa: ANN401 - JSON
+    return tuple(PassedOver(_text(v["agent"]), _text(v["reason"])) for v in _typed(value, list))
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return _typed(value, int)
+
+
+def _text(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if type(value) is not str:
+        raise ValueError("not a str")
+    return value
 
 
 def _typed(value: Any, kind: type) -> Any:  # noqa: ANN401 - JSON
     if type(value) is not kind:
         raise ValueError(f"not a {kind.__name__}")
     return value
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "state": State,
+    "event": Event,
+    "leg": _number,
+    "pid": _number,
+    "pid_started": _number,
+    "supervisor": _number,
+    "candidates": _names,
+    "passed_over": _passed_over,
+}
+_MEMBERS = tuple((f.name, _camel(f.name), _READ.get(f.name, _text)) for f in fields(Entry))
+"""Name, member of `state.json`, and how it is read; made once, since `verify --all` reads many entries."""

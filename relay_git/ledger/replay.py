@@ -54,6 +54,7 @@ class RepoSnapshots:
 
     def __init__(self, repo: Repo, store: Store) -> None:
         self._git, self._store = repo.git(), store
+        self._hashes: dict[Oid, str | None] = {}  # an id names the same bytes for ever, and contracts share many files
 
     def tree_of(self, commit: str) -> str | None:
         found = self._store.commit(Oid(commit))
@@ -62,7 +63,11 @@ class RepoSnapshots:
 
     def blob_sha256(self, tree: str, path: bytes) -> str | None:
         entry = self._store.find(Oid(tree), path)
-        return blob_sha256(self._git, self._store, entry.oid) if entry is not None else None
+        if entry is None:
+            return None
+        if entry.oid not in self._hashes:
+            self._hashes[entry.oid] = blob_sha256(self._git, self._store, entry.oid)
+        return self._hashes[entry.oid]
 
 
 def contracts(store: Store, session: SessionId) -> list[Found]:
