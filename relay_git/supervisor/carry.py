@@ -56,6 +56,7 @@ def _settle(run: Run) -> None:
 
 def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
     if watcher is not None:
+        handoff.make_ready()
         _watch(run, watcher)
         return watcher
     if run.around.stop.is_set():

@@ -30,6 +30,14 @@ from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
 
 
+def make_ready() -> None:
+    """Load what a contract is built and signed with while the agent works, so that no handoff waits for it."""
+    import cryptography.hazmat.primitives.hmac  # noqa: F401
+
+    import relay_git.contract.brief
+    import relay_git.contract.model  # noqa: F401
+
+
 def take_snapshot(run: Run) -> Snapshot:
     """Store the worktree as it is; the session's branch follows where that disturbs nothing."""
     entry = run.tip.entry
