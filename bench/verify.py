@@ -1,0 +1,58 @@
+"""`git relay verify --all` over many contracts, as a whole process."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bench.measure import Row, Table, in_turns, run
+from bench.place import relay, repository
+from bench.sessions import write_sessions
+
+AIM = 2.0
+
+
+def measure(scratch: Path, *, small: bool) -> Table:
+    """10,000 contracts in 100 sessions: every object loose, as it was written, and in one pack, after `git gc`."""
+    sessions, contracts = (10, 20) if small else (100, 100)
+    table = Table(
+        "verify",
+        f"git relay verify --all as a process, median; {sessions * contracts:,} contracts in {sessions} sessions,\n"
+        "built and signed by the program's own code, six journal entries each. Peer: git rev-list --objects --all.",
+    )
+    packed = scratch / "packed"
+    repo, store = repository(packed, 100)
+    write_sessions(repo, store, sessions=sessions, contracts=contracts)
+    run("git", "gc", "--quiet", cwd=packed)
+    loose = scratch / "loose"
+    shutil.copytree(packed, loose)
+    _loosen(loose)
+    command = relay()
+    for name, place in (("loose", loose), ("after git gc", packed)):
+        out = run(command, "verify", "--all", cwd=place)
+        assert out.count(b"\n") == sessions * contracts + 1
+        times = in_turns(
+            3 if small else 5,
+            verify=lambda place=place: run(command, "verify", "--all", cwd=place),
+            git=lambda place=place: run("git", "rev-list", "--objects", "--all", cwd=place),
+        )
+        row = Row(name, times["verify"], times["git"], "git rev-list", f"< {AIM:.0f} s", times["verify"] < AIM)
+        table.rows.append(row)
+    size = len(run("git", "cat-file", "blob", "refs/relay/sessions/refund-flow-0000:contract.json", cwd=packed))
+    table.notes.append(f"a contract of {size:,} bytes; {_objects(packed)} objects")
+    return table
+
+
+def _loosen(place: Path) -> None:
+    """Take the pack apart again: each object becomes a file, each ref too."""
+    packs = place / ".git" / "objects" / "pack"
+    aside = place.with_name("aside")
+    packs.rename(aside)
+    packs.mkdir()
+    for pack in aside.glob("*.pack"):
+        run("sh", "-c", 'git unpack-objects -q <"$1"', "sh", str(pack), cwd=place)
+
+
+def _objects(place: Path) -> str:
+    out = run("git", "count-objects", "-v", cwd=place).decode()
+    return next(f"{int(line.split()[1]):,}" for line in out.splitlines() if line.startswith("in-pack"))
