@@ -12,6 +12,9 @@ npm_tool() {  # NAME SPEC COMMAND
     rm -rf "$dir"; mkdir -p "$dir"
     npm install --prefix "$dir" --no-audit --no-fund --no-package-lock --loglevel=error "$2" >"$dir.log" 2>&1 </dev/null ||
       { cat "$dir.log" >&2; return 1; }
+    # Some npm settings run no install script of a package: what it would have done is to put the native program in place.
+    local script=$dir/node_modules/${2%@*}/install.cjs
+    [ ! -e "$script" ] || node "$script" >>"$dir.log" 2>&1 || { cat "$dir.log" >&2; return 1; }
     echo "$2" >"$dir/.spec"
   fi
   ln -sfn "$dir/node_modules/.bin/$3" "$prefix/bin/$3"
