@@ -7,7 +7,7 @@ file named by RELAY_DEMO_STEPS, `{"legs": [[step, ...], ...]}`; RELAY_LEG (from 
 repeats. Without a file it plays a harmless script of its own. A step is an object with `do` and its fields:
 
     plan items=[{text, status}] | say text | write path content | append path content | shell argv=[...]
-    commit message | accept | limit reset_in | crash code | sleep seconds | flood bytes | ignore_term | hang
+    commit message | accept | limit reset_in | crash code | sleep seconds | flood bytes line | ignore_term | hang
     spawn seconds (a child in a session of its own, which outlives its parent)
 """
 
@@ -214,10 +214,12 @@ def _sleep(play: Play, step: Step) -> None:
 
 
 def _flood(play: Play, step: Step) -> None:
-    left = int(_number(step, "bytes", 1_000_000))
+    left, length = int(_number(step, "bytes", 1_000_000)), int(_number(step, "line", 11))
+    line = b"demo flood".ljust(max(length, 11) - 1, b".") + b"\n"
+    block = line * max(1, 10_000 // len(line))
     while left > 0:
-        sys.stdout.buffer.write(b"demo flood\n" * 1_000)
-        left -= 11_000
+        sys.stdout.buffer.write(block)
+        left -= len(block)
     sys.stdout.buffer.flush()
 
 

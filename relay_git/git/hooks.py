@@ -137,6 +137,10 @@ def _inside_a_work_tree(repo: Repo, folder: Path) -> bool:
 def _replace(file: Path, data: bytes, mode: int) -> None:
     target = file.resolve()  # a hook may be a link into a shared folder: the link stays
     part = target.with_name(f".{target.name}.git-relay")
-    part.write_bytes(data)
-    part.chmod(mode & 0o7777)
-    part.replace(target)
+    try:
+        part.write_bytes(data)
+        part.chmod(mode & 0o7777)
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

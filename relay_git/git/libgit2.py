@@ -126,7 +126,7 @@ class Libgit2Store:
             if b"Unable to create" not in done.stderr and b"unable to lock" not in done.stderr.lower():
                 break
             time.sleep(min(0.02 * (attempt + 1), 0.25))
-        raise failure("update-ref", done.returncode, done.stderr)
+        raise failure("update-ref", done.returncode, done.stderr, self._git.cwd)
 
     def _now(self, name: str) -> Oid:
         return self.ref(name) or ZERO
@@ -143,7 +143,7 @@ class Libgit2Store:
         try:
             return Oid(str(write()))  # type: ignore[operator]
         except (pygit2.GitError, OSError) as error:
-            raise failure(f"write of {what}", 1, f"fatal: {error}".encode()) from error
+            raise failure(f"write of {what}", 1, f"fatal: {error}".encode(), self._git.cwd) from error
 
 
 def _member(tree: pygit2.Object | None, name: bytes) -> pygit2.Object | None:

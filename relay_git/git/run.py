@@ -48,6 +48,7 @@ _SAFE_CONFIG = (
 )
 MINIMUM = (2, 38)
 _TIMEOUT = 600.0
+_FULL = 64 << 10  # less room than this is no room for git
 
 
 def without_local_env(env: Mapping[str, str]) -> dict[str, str]:
@@ -115,7 +116,7 @@ class Git:
         except OSError as error:
             raise _start_failure(error, self.cwd) from error
         if ok is not None and done.returncode not in ok:
-            raise failure(_verb(args), done.returncode, done.stderr)
+            raise failure(_verb(args), done.returncode, done.stderr, self.git_dir or self.cwd)
         return done
 
     @contextmanager
@@ -170,17 +171,30 @@ def version() -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", words)[:3])
 
 
-def failure(verb: str, status: int, stderr: bytes) -> RepoError:
-    """git's own last words as one sentence of ours, with the next command where the cause is known."""
+def failure(verb: str, status: int, stderr: bytes, place: Path) -> RepoError:
+    """git's own last words as one sentence of ours, with the next command where the cause is known.
+
+    Of a full disk git often says no more than that it could not write: so the disk at `place` is asked.
+    """
     said = [line for line in printable(stderr.decode("utf-8", "replace")).split("\n") if line.strip()]
     telling = [line for line in said if line.startswith(("fatal:", "error:"))] or said or ["no message"]
     text = " / ".join(dict.fromkeys(telling[-3:]))[:600]
     hint = "git status"
+    if "No space left" not in text and _is_full(place):
+        text += " (No space left on device)"
     if "No space left on device" in text or "Disk quota exceeded" in text:
         hint = "free some disk space (df -h .), then run the command again"
     elif "Permission denied" in text or "Read-only file system" in text:
         hint = "check who may write to the repository (ls -ld .git)"
     return RepoError(f"git {verb} failed ({status}): {text}", hint=hint)
+
+
+def _is_full(place: Path) -> bool:
+    try:
+        disk = os.statvfs(place)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _FULL or (disk.f_files > 0 and disk.f_favail == 0)
 
 
 def disk_error(error: OSError, doing: str) -> RepoError:

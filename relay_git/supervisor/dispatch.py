@@ -6,6 +6,7 @@ candidate that is missing, not signed in, at its limit or dead at start is passe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -14,8 +15,8 @@ import time
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent, Ready, Unready, Unsupported
 from relay_git.contract.brief import brief
-from relay_git.contract.lifecycle import Event, State
-from relay_git.errors import AgentError, SignatureRefused
+from relay_git.contract.lifecycle import TRANSITIONS, Event, State
+from relay_git.errors import AgentError, RelayError, SignatureRefused
 from relay_git.git import hooks, room
 from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
@@ -58,7 +59,7 @@ def send(run: Run) -> Watcher | None:
     try:
         verdict = handoff.verified(run)
     except SignatureRefused as error:
-        run.record(Event.REFUSED, reason=str(error))
+        _record_refusal(run, str(error))
         raise
     agent = find_agent(entry.next_agent)
     try:
@@ -68,6 +69,14 @@ def send(run: Run) -> Watcher | None:
         return None
     _record_launch(run, watcher)
     return watcher
+
+
+def _record_refusal(run: Run, reason: str) -> None:
+    """Write it down on top of what the journal holds now: who changed the contract may have moved the ref too."""
+    with contextlib.suppress(RelayError):  # the refusal itself is what the user must hear
+        run.tip = journal.tip(run.around.store, run.session)
+        if (run.state, Event.REFUSED) in TRANSITIONS:
+            run.record(Event.REFUSED, reason=reason)
 
 
 def launch_first(run: Run) -> Watcher:

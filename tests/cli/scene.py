@@ -140,7 +140,7 @@ def wait_for(what: Callable[[], object], seconds: float = 30) -> Any:
         try:
             if got := what():
                 return got
-        except (AssertionError, OSError, ValueError):
+        except (AssertionError, OSError, ValueError, subprocess.SubprocessError):
             pass
         time.sleep(0.03)
     raise AssertionError("what was waited for did not come")
