@@ -136,7 +136,7 @@ def test_a_word_that_fits_two_sessions_is_refused_and_both_are_named(repo, relay
     demo.plays(WORK)
     for task in ("fix the orders", "fix the refunds"):
         assert relay("start", task, "--agent", "demo", cwd=repo.path).rc == 0
-    for command in ("handoff", "log", "show", "land", "drop", "status"):
+    for command in ("handoff", "log", "land"):
         ran = relay(command, "fix", cwd=repo.path)
         assert (ran.rc, ran.stdout) == (2, "")
         assert "can mean 2 sessions (fix-orders-" in ran.stderr
