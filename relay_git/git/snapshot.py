@@ -29,7 +29,8 @@ class Snapshot:
     """A worktree as one commit.
 
     `head` is the last commit of the agent's own below it, `branch` what HEAD named (empty where detached),
-    `operation` a merge or rebase that stands half-done, `losses` what is not in it, in words.
+    `operation` a merge or rebase that stands half-done, `losses` what is not in it, in words, `mended` which of the
+    worktree's links had to be put back first.
     """
 
     commit: Oid
@@ -38,6 +39,7 @@ class Snapshot:
     branch: str
     operation: str
     losses: tuple[str, ...]
+    mended: tuple[str, ...]
 
 
 def take(
@@ -47,7 +49,7 @@ def take(
 
     `leave_out` are files that are nobody's work, such as the mount points of a sandbox.
     """
-    losses = list(worktree.mend_links(repo, session))
+    mended, losses = worktree.mend_links(repo, session), list[str]()
     git = repo.session_git(session)
     if not git.cwd.is_dir():
         raise RepoError(f"the session's worktree {git.cwd} is gone", hint=f"git relay drop {session}")
@@ -67,7 +69,7 @@ def take(
     finally:
         for leftover in (index, index.with_name(index.name + ".lock")):
             leftover.unlink(missing_ok=True)
-    return Snapshot(taken, tree, head, branch, operation, tuple(losses))
+    return Snapshot(taken, tree, head, branch, operation, tuple(losses), mended)
 
 
 def _head(git: Git) -> Oid:

@@ -13,11 +13,11 @@ from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
 from relay_git.supervisor import dispatch, handoff, pause, request
 from relay_git.supervisor.process import tree
+from relay_git.supervisor.request import STOP
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
 _STEP = 0.1
-STOP = "stop"
 
 
 def carry(run: Run) -> State:
@@ -116,7 +116,7 @@ def _done(run: Run, watcher: Watcher) -> None:
         supervisor=0,
         pause_reason="",
     )
-    for loss in taken.losses:
+    for loss in (*run.mended, *taken.losses):
         run.around.teller.say(f"note: {loss}")
 
 

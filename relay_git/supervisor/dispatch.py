@@ -22,7 +22,8 @@ from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
-from relay_git.supervisor import handoff, pause, process
+from relay_git.supervisor import handoff, pause, process, request
+from relay_git.supervisor.request import STOP, Request
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
@@ -90,17 +91,18 @@ def launch_first(run: Run) -> Watcher:
 def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     """Start an agent in the session's worktree; raises AgentError where it cannot be started."""
     around, place = run.around, run.place(leg, agent.name)
+    run.mended.clear()
     handoff.fence(run, None)  # nobody may live in the worktree, also none of whom the journal does not know
     ready = check(run, agent)
     if isinstance(ready, Unready):
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
     permission = around.settings.permission(agent.name)
+    make_private(place.private_dir)
+    room.make(around.repo)  # before the plan, which names what is there
     plan = agent.launch(place, prompt, ready, permission, around.env)
     if isinstance(plan, Unsupported):
         raise AgentError(f"{agent.title} cannot be started: {plan.reason}", hint="git relay doctor")
     pause.lower_flag(run)  # no word from the last leg may be left
-    make_private(place.private_dir)
-    room.make(around.repo)
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
     write_private(place.private_dir / "prompt", plan.stdin)
@@ -141,9 +143,19 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
             give_up(run, watcher, reason)
             return False
         if seen.stop or seen.request is not None:
-            give_up(run, watcher, "a stop was asked for" if seen.stop else "another handoff was asked for")
+            _yield_to(run, watcher, seen.request)
             return False
         time.sleep(_STEP)
+
+
+def _yield_to(run: Run, watcher: Watcher, asked: Request | None) -> None:
+    """The user wants something else before the new leg has taken over: a stop, or another agent."""
+    if asked is None or asked.kind == STOP:
+        run.around.stop.set()
+    else:
+        run.prefer = asked.to
+    give_up(run, watcher, "a stop was asked for" if run.around.stop.is_set() else "another handoff was asked for")
+    request.clear(run.around.repo, run.session)
 
 
 def pass_over(run: Run, reason: str) -> None:

@@ -7,6 +7,7 @@ in the journal before its note is written. Each step can be done again after a c
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import find_agent
@@ -43,7 +44,9 @@ def take_snapshot(run: Run) -> Snapshot:
     entry = run.tip.entry
     text = f"relay: snapshot of {run.session} (leg {entry.leg}, {entry.agent})\n\nTaken by git relay at the pause."
     around, aside = run.around, masks(run.place(entry.leg, entry.agent))
-    return snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
+    taken = snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
+    run.mended |= dict.fromkeys(taken.mended)
+    return taken
 
 
 def is_still_the_snapshot(run: Run) -> bool:
@@ -87,13 +90,15 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         watcher.look().record if watcher is not None else read_record(run, find_agent(entry.agent), entry.native_id)
     )
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
+    facts = replace(facts, losses=(*run.mended, *facts.losses))
+    words = task(run, previous)
     to = entry.candidates[0] if entry.candidates else ""
     identity = Identity(
         session_id=run.session,
-        task_id=task_id(task(run)),
+        task_id=task_id(words),
         leg=entry.leg,
         created_at=around.now(),
-        task=task(run),
+        task=words,
         sender=Party(entry.agent, entry.account, record.model),
         receiver=Party(to) if to else None,
     )
@@ -125,12 +130,13 @@ def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:
     return follower.record(ended=True)
 
 
-def task(run: Run) -> str:
-    """The user's task, verbatim, as `start` kept it; its title where the spool was cleaned."""
+def task(run: Run, previous: Previous | None = None) -> str:
+    """The user's task, verbatim, as `start` kept it; where the spool was cleaned, what a contract or the title has."""
     try:
         return (run.spool / "task").read_text("utf-8", "replace")
     except OSError:
-        return run.tip.entry.title
+        kept = previous.words.get("initialPrompt") if previous is not None and previous.words else ""
+        return str(kept or run.tip.entry.title)
 
 
 def task_id(text: str) -> str:

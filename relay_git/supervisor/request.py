@@ -14,6 +14,7 @@ from relay_git.git.repo import Repo, write_private
 from relay_git.session import SessionId
 
 _FILE = "request.json"
+STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class Run:
     def __init__(self, around: Surroundings, tip: Recorded) -> None:
         self.around = around
         self.tip = tip
+        self.mended: dict[str, None] = {}  # which links of the worktree were put back since the leg began
         self.prefer = ""  # the agent that the user named for the next leg, if any
 
     @property

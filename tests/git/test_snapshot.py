@@ -144,7 +144,7 @@ def test_links_that_an_agent_bent_are_put_back_and_named(session, tmp_path) -> N
     taken = session.snapshot()
     assert not (tmp_path / "owned").exists()
     assert session.at.git("rev-parse", "HEAD") == taken.commit
-    assert sum("put back" in loss for loss in taken.losses) == 2
+    assert sum("put back" in what for what in taken.mended) == 2
 
 
 def test_facts_name_commits_with_trailers_files_and_hunks_in_work(session) -> None:
