@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.cli.scene import photograph, traces
+from tests.cli.scene import photograph, states, traces
 
 RELAY = [sys.executable, "-m", "relay_git"]
 START = [*RELAY, "start", "a task", "--agent", "demo", "--then", "demo"]
@@ -35,9 +35,10 @@ def fill(disk: Path, leave_kib: int) -> Path:
     return stone
 
 
-def sessions(repo: Path) -> list[dict[str, object]]:
-    shown = run([*RELAY, "status", "--json"], repo)
-    return json.loads(shown.stdout)["sessions"] if shown.returncode == 0 else []
+def sessions(repo: Path) -> dict[str, str]:
+    """The state of each session, by stock git."""
+    refs = run(["git", "for-each-ref", "--format=%(refname:lstrip=3)", "refs/relay/sessions/"], repo).stdout.split()
+    return {name: str(states(repo, name)[-1]["state"]) for name in refs}
 
 
 def level(disk: Path, leave_kib: int) -> dict[str, object]:
@@ -56,13 +57,12 @@ def level(disk: Path, leave_kib: int) -> dict[str, object]:
         told["left"] = traces(repo)
         told["sessions"] = sessions(repo)
         stone.unlink()
-        known = sessions(repo)
-        open_ones = [s for s in known if s["state"] != "DONE"]
-        argv = [*RELAY, "handoff", str(open_ones[0]["id"]), "--to", "demo"] if open_ones else START
+        open_ones = [name for name, state in sessions(repo).items() if state != "DONE"]
+        argv = [*RELAY, "handoff", open_ones[0], "--to", "demo"] if open_ones else START
         again = run(argv, repo)
         told["again"] = {"rc": again.returncode, "stderr": again.stderr}
         told["verified"] = run([*RELAY, "verify", "--all"], repo).returncode
-        told["states"] = sorted(str(s["state"]) for s in sessions(repo))
+        told["states"] = sorted(sessions(repo).values())
         told["still untouched"] = photograph(repo) == before
         return told
     finally:
