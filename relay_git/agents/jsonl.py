@@ -26,6 +26,8 @@ def parse(line: bytes) -> Record | None:
 
     A crash of the machine leaves runs of NUL around whole records; they are no part of them.
     """
+    if b"{" not in line:
+        return None  # a flood of plain output costs next to nothing
     try:
         value = json.loads(line.strip(b"\0").decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):

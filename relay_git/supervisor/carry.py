@@ -24,23 +24,33 @@ def carry(run: Run) -> State:
     """Do what is due until the session is at rest; the state it rests in."""
     watcher: Watcher | None = None
     _settle(run)
-    while run.state not in RESTS:
-        match run.state:
-            case State.RUNNING:
-                watcher = _running(run, watcher)
-            case State.PAUSING:
-                _pausing(run, watcher)
-            case State.SNAPSHOTTED:
-                _snapshotted(run, watcher)
-                watcher = None
-            case State.ENVELOPE_BUILT:
-                handoff.write_note(run)
-                _onward(run)
-            case State.DISPATCHED:
-                watcher = dispatch.send(run)
-            case State.RESUMING:
-                watcher = _resuming(run, watcher)
+    try:
+        while run.state not in RESTS:
+            watcher = _advance(run, watcher)
+    finally:
+        if watcher is not None:
+            watcher.process.close()
     return run.state
+
+
+def _advance(run: Run, watcher: Watcher | None) -> Watcher | None:
+    """Do what is due in the present state; who is to be watched afterwards."""
+    match run.state:
+        case State.RUNNING:
+            return _running(run, watcher)
+        case State.PAUSING:
+            _pausing(run, watcher)
+            return watcher
+        case State.SNAPSHOTTED:
+            _snapshotted(run, watcher)
+        case State.ENVELOPE_BUILT:
+            handoff.write_note(run)
+            _onward(run)
+        case State.DISPATCHED:
+            return dispatch.send(run)
+        case State.RESUMING:
+            return _resuming(run, watcher)
+    return None
 
 
 def _settle(run: Run) -> None:

@@ -28,7 +28,8 @@ from relay_git.git.repo import make_private
 from relay_git.session import SessionId
 
 LINE_BYTES = 1 << 20
-_QUEUE_LINES = 20_000
+_QUEUE_BATCHES = 128  # each holds the lines of one read: 64 KiB, or one line of at most LINE_BYTES
+_PATIENCE = 2.0  # seconds that a reader waits for us before it drops lines, so that no flood blocks the agent for good
 _TAIL_LINES = 40
 _MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
 
@@ -58,7 +59,7 @@ class LegProcess:
         self.pid = popen.pid
         self.started = _start_time(popen.pid)
         self.dropped_lines = 0
-        self._lines: queue.Queue[bytes] = queue.Queue(_QUEUE_LINES)
+        self._lines: queue.Queue[list[bytes]] = queue.Queue(_QUEUE_BATCHES)
         self._errors: deque[bytes] = deque(maxlen=_TAIL_LINES)
         assert popen.stdout is not None  # noqa: S101 - both were asked for as pipes
         assert popen.stderr is not None  # noqa: S101
@@ -67,7 +68,7 @@ class LegProcess:
                 target=self._pump, args=(popen.stdout, log / "stdout", log_bytes, self._take), daemon=True
             ),
             threading.Thread(
-                target=self._pump, args=(popen.stderr, log / "stderr", log_bytes, self._errors.append), daemon=True
+                target=self._pump, args=(popen.stderr, log / "stderr", log_bytes, self._errors.extend), daemon=True
             ),
         )
         for thread in self._threads:
@@ -81,7 +82,7 @@ class LegProcess:
         """What stdout said since the last call, line by line."""
         with contextlib.suppress(queue.Empty):
             while True:
-                yield self._lines.get_nowait()
+                yield from self._lines.get_nowait()
 
     def drain(self, seconds: float) -> None:
         """Wait for the end of the pipes; a descendant that holds one open is waited for no longer than that."""
@@ -113,13 +114,17 @@ class LegProcess:
     def end(self, grace: float) -> tuple[int, ...]:
         """End the tree: TERM, wait, KILL; the pids that are proven to be left afterwards, none on success."""
         left = end_tree(self._mark, self.pid, grace, reap=self._popen.poll)
+        self.close()
+        return left
+
+    def close(self) -> None:
+        """Let go of the pipes; one that a descendant still holds open is left to its reader."""
         self.drain(1.0)
         for pipe in (self._popen.stdout, self._popen.stderr):
             if pipe is not None and not any(t.is_alive() for t in self._threads):
                 pipe.close()
-        return left
 
-    def _pump(self, pipe: IO[bytes], log: Path, room: int, take: Callable[[bytes], object]) -> None:
+    def _pump(self, pipe: IO[bytes], log: Path, room: int, take: Callable[[list[bytes]], object]) -> None:
         line, too_long = b"", False
         with contextlib.suppress(OSError, ValueError), open(log, "ab", buffering=0, opener=_private) as out:
             while chunk := os.read(pipe.fileno(), 1 << 16):
@@ -132,17 +137,17 @@ class LegProcess:
                 if too_long and whole:
                     del whole[0]
                     too_long = False
-                for one in whole:
-                    take(one)
+                if whole:
+                    take(whole)
                 if len(line) > LINE_BYTES:
                     self.dropped_lines += not too_long
                     line, too_long = b"", True
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, lines: list[bytes]) -> None:
         try:
-            self._lines.put_nowait(line)
+            self._lines.put(lines, timeout=_PATIENCE)
         except queue.Full:
-            self.dropped_lines += 1
+            self.dropped_lines += len(lines)
 
 
 def start(
