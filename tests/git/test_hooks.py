@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
 import time
 
@@ -10,7 +12,9 @@ import pytest
 
 from relay_git.git import hooks
 from relay_git.git.hooks import Route
+from relay_git.git.repo import discover
 from tests.git.conftest import open_session
+from tests.seal.repo import Repo as Plain
 from tests.seal.repo import git_version
 
 CONFIGURED = git_version() >= hooks.CONFIGURED_HOOKS
@@ -100,6 +104,85 @@ class TestBlock:
         assert plan.route is Route.WATCH
         assert "not a shell script" in plan.reason
         assert file.read_text() == "#!/usr/bin/env python3\nprint()\n"
+
+    def test_a_hook_that_git_does_not_run_stays_unrun(self, session) -> None:
+        file = session.main.git_dir / "hooks" / "post-commit"
+        file.parent.mkdir(exist_ok=True)
+        own = "#!/bin/sh\necho ran >> ../../../ran.txt\n"
+        file.write_text(own)
+        file.chmod(0o644)
+        plan = hooks.plan(session.repo, session.at.path)
+        hooks.install(plan)
+        assert plan.route is Route.WATCH
+        assert "not executable" in plan.reason
+        assert commit(session).wait(20) == 0
+        assert not (session.main.path / "ran.txt").exists()
+        hooks.uninstall(session.repo)
+        assert file.read_text() == own
+        assert stat.S_IMODE(file.stat().st_mode) == 0o644
+
+    @pytest.mark.parametrize("text", ["#!/bin/sh\n", "#!/bin/sh -e\ntrue", "#!/usr/bin/env bash\n\ntrue\n\n"])
+    @pytest.mark.parametrize("mode", [0o700, 0o750, 0o755])
+    def test_uninstall_gives_bytes_and_mode_back(self, session, text, mode) -> None:
+        file = session.main.git_dir / "hooks" / "post-commit"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(mode)
+        hooks.install(hooks.plan(session.repo, session.at.path))
+        hooks.install(hooks.plan(session.repo, session.at.path))
+        assert file.read_text() != text
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+        assert commit(session).wait(20) == 0
+        assert (session.marks / "safepoints").exists()
+        assert hooks.uninstall(session.repo) == (file,)
+        assert file.read_text() == text
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+
+    @pytest.mark.parametrize("whose", ["main", "linked", "another"])
+    @pytest.mark.parametrize("link", ["file", "folder"])
+    def test_a_link_into_a_work_tree_of_whatever_repository_is_not_followed(
+        self, session, tmp_path, whose, link
+    ) -> None:
+        place = {"main": session.main.path, "linked": tmp_path / "linked", "another": tmp_path / "dotfiles"}[whose]
+        if whose == "linked":
+            session.main.git("worktree", "add", "-q", str(place))
+        if whose == "another":
+            place.mkdir()
+            Plain(place).git("init", "-q")
+        tracked = Plain(place).write("hooks/post-commit", "#!/bin/sh\ntrue\n")
+        tracked.chmod(0o755)
+        folder = session.main.git_dir / "hooks"
+        shutil.rmtree(folder, ignore_errors=True)
+        if link == "folder":
+            folder.symlink_to(tracked.parent)
+        else:
+            folder.mkdir()
+            (folder / "post-commit").symlink_to(os.path.relpath(tracked, folder))
+        plan = hooks.plan(session.repo, session.at.path)
+        hooks.install(plan)
+        assert plan.route is Route.WATCH
+        assert f"the work tree {place}" in plan.reason
+        assert tracked.read_text() == "#!/bin/sh\ntrue\n"
+
+    def test_a_link_that_leads_nowhere_is_left_alone(self, session, tmp_path) -> None:
+        file = session.main.git_dir / "hooks" / "post-commit"
+        file.parent.mkdir(exist_ok=True)
+        file.symlink_to(tmp_path / "gone")
+        plan = hooks.plan(session.repo, session.at.path)
+        hooks.install(plan)
+        assert plan.route is Route.WATCH
+        assert not (tmp_path / "gone").exists()
+
+    def test_hooks_of_a_submodule_lie_in_its_git_dir_or_in_the_work_tree_of_its_parent(self, repo, tmp_path) -> None:
+        child = tmp_path / "child"
+        child.mkdir()
+        Plain(child).git("init", "-q")
+        Plain(child).commit("first", {"a.txt": "a\n"})
+        repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(child), "sub")
+        found = discover(repo.path / "sub", os.environ)
+        assert hooks.plan(found, repo.path / "sub").route is Route.BLOCK
+        Plain(repo.path / "sub").git("config", "core.hooksPath", str(repo.path / "hooks"))
+        assert hooks.plan(found, repo.path / "sub").route is Route.WATCH
 
     @pytest.mark.parametrize("path", [".husky", "absolute"])
     def test_hooks_in_the_work_tree_are_never_written_to(self, repo, path) -> None:
