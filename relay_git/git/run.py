@@ -6,11 +6,13 @@ failure becomes a `RepoError` that quotes git's own last words, escaped and boun
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,6 +50,7 @@ _SAFE_CONFIG = (
 )
 MINIMUM = (2, 38)
 _TIMEOUT = 600.0
+_STDERR = 64 << 10  # how much of git's last words is looked at
 _FULL = 64 << 10  # less room than this is no room for git
 
 
@@ -121,25 +124,38 @@ class Git:
 
     @contextmanager
     def stream(self, *args: str | bytes | Path) -> Iterator[IO[bytes]]:
-        """Git's stdout as a pipe, for output that must not be held in memory; git is ended when the block is left."""
-        try:
-            process = subprocess.Popen(
-                self._argv(args),
-                cwd=self.cwd,
-                env=self._env(None),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise _start_failure(error, self.cwd) from error
-        assert process.stdout is not None  # noqa: S101 - PIPE was asked for
-        try:
-            yield process.stdout
-        finally:
-            process.stdout.close()
-            process.kill()
-            process.wait()
+        """Git's stdout as a pipe, for output that must not be held in memory; git is ended when the block is left.
+
+        Where the block has read to the end, git must have succeeded: else RepoError is raised as the block is left. A
+        block that leaves some unread has stopped on purpose, and git's status says nothing.
+        """
+        with contextlib.ExitStack() as opened:
+            try:
+                stderr = opened.enter_context(tempfile.TemporaryFile())  # a pipe that nobody reads could block git
+                process = subprocess.Popen(
+                    self._argv(args),
+                    cwd=self.cwd,
+                    env=self._env(None),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    start_new_session=self.safe,
+                )
+            except OSError as error:
+                raise _start_failure(error, self.cwd) from error
+            assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+            try:
+                yield process.stdout
+                status = 0 if process.stdout.read(1) else process.wait(_TIMEOUT)
+            except subprocess.TimeoutExpired as error:
+                raise RepoError(f"git {_verb(args)} did not end within {_TIMEOUT:.0f} s", hint="git status") from error
+            finally:
+                process.stdout.close()
+                process.kill()
+                process.wait()
+            if status != 0:
+                stderr.seek(0)
+                raise failure(_verb(args), status, stderr.read(_STDERR), self.git_dir or self.cwd)
 
     def text(self, *args: str | bytes | Path, ok: tuple[int, ...] = (0,)) -> str:
         """Git's stdout as text, without its last line end."""
