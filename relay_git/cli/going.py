@@ -19,8 +19,11 @@ from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.errors import AgentError, ExitCode, RelayError, UserError
 from relay_git.git.repo import Repo, no_work_tree
 from relay_git.git.run import disk_error
+from relay_git.git.store import Store
 from relay_git.ledger import journal
+from relay_git.ledger.journal import Entry
 from relay_git.ledger.key import ensure, load
+from relay_git.session import SessionId
 from relay_git.supervisor import opening, request
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
@@ -55,14 +58,9 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
     """Ask a running supervisor for a handoff, or carry a resting session on from here."""
     repo, store = context.open_repo()
     session = journal.find(store, word)
-    entry = journal.tip(store, session).entry
     name = find_agent(to).name if to is not None else ""
-    if entry.event is Event.DROPPED:
-        raise UserError(f"the session {session} is dropped: there is nothing to hand over", hint="git relay start")
-    if entry.state is State.DONE:
-        raise UserError(
-            f"the session {session} is {entry.state}: there is nothing to hand over", hint=f"git relay land {session}"
-        )
+    entry = journal.tip(store, session).entry
+    _refuse_if_over(entry)
     if not name and not entry.candidates and not entry.next_agent:
         raise UserError(
             f"no agent is named that could follow {entry.agent}", hint=f"git relay handoff {session} --to AGENT"
@@ -71,24 +69,29 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
         verdict = find_agent(name).check(os.environ, context.settings(repo).permission(name))
         if isinstance(verdict, Unready):
             raise AgentError(f"{name} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
-    running = journal.is_running(repo, session)
-    if not running and os.environ.get("RELAY_SESSION") == session:
+    if journal.is_running(repo, session):
+        request.put(repo, session, Request("handoff", name, reason))
+        told = "it is paused after its next commit, or at the end of a tool call"
+        if entry.state is not State.RUNNING:
+            told = "a handoff is under way; " + (f"{name} is next" if name else "nothing more is needed")
+        print(f"{session}: asked {entry.agent}; {told}", file=sys.stderr)
+        return ExitCode.DONE
+    if os.environ.get("RELAY_SESSION") == session:
         raise UserError(
             f"you are inside a leg of {session}, and its supervisor is gone", hint="type it in another terminal"
         )
-    if running:
-        request.put(repo, session, Request("handoff", name, reason))
-        print(
-            f"{session}: asked; {entry.agent} is paused after its next commit, or at the end of a tool call",
-            file=sys.stderr,
-        )
-        return ExitCode.DONE
+    return _go_on(repo, store, session, name, reason)
+
+
+def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str) -> int:
+    """Carry a session on that no supervisor holds, from wherever its journal stands."""
     teller = ConsoleTeller()
     with _clean_stop(teller) as stop, journal.writer(repo, session):
-        around = context.surroundings(repo, store, load(repo), teller=teller, stop=stop)
-        run = take_up(around, session)
+        run = take_up(context.surroundings(repo, store, load(repo), teller=teller, stop=stop), session)
+        entry = run.tip.entry
+        _refuse_if_over(entry)  # it may have ended before we had the lock
         run.prefer = name
-        if run.state in RESTS or run.state is State.RUNNING:
+        if entry.state in RESTS or entry.state is State.RUNNING:
             fence(run, None)
             run.record(
                 Event.HANDOFF_ASKED,
@@ -97,7 +100,17 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
                 safe_point="ended",
                 passed_over=(),
             )
-        return _carry(around, run, teller, locked=True)
+        return _carry(run.around, run, teller, locked=True)
+
+
+def _refuse_if_over(entry: Entry) -> None:
+    if entry.event is Event.DROPPED:
+        raise UserError(f"the session {entry.session_id} is dropped", hint='git relay start "your task"')
+    if entry.state is State.DONE:
+        raise UserError(
+            f"the session {entry.session_id} is DONE: there is nothing to hand over",
+            hint=f"git relay land {entry.session_id}",
+        )
 
 
 def _carry(around: Surroundings, run: Run, teller: ConsoleTeller, *, locked: bool = False) -> int:
@@ -119,6 +132,7 @@ def _carry(around: Surroundings, run: Run, teller: ConsoleTeller, *, locked: boo
 def _leave(run: Run) -> None:
     """No agent may go on unwatched when the supervisor gives up; what is in the worktree stays as it is."""
     if run.state not in RESTS:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending it takes seconds at the most, and must be done
         fence(run, None)
         print(f"git relay: the session {run.session} is interrupted; its worktree is as it was", file=sys.stderr)
         print(f"hint: to go on: git relay handoff {run.session} --to AGENT", file=sys.stderr)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
 from relay_git.git import worktree
 from relay_git.git.repo import Repo, make_private
-from relay_git.git.run import Git, disk_error
+from relay_git.git.run import Git, disk_error, failure
 from relay_git.git.store import Oid, RefUpdate, Store
 from relay_git.session import SessionId
 
-_TRIES = 4
+_MOST_REFUSED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,48 +93,63 @@ def tree_of(git: Git, source: Path, index: Path, losses: list[str], leave_out: t
             os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
-    env = {"GIT_INDEX_FILE": str(index)}
     aside = {os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd)}
-    skip: set[bytes] = set()
-    for attempt in range(_TRIES):
-        done = git.result(
-            "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", input=_pathspec(skip | aside), env=env
+    adding = _Adding(git, {"GIT_INDEX_FILE": str(index)}, index)
+    if not adding.all(aside):
+        # One odd entry must not cost the whole snapshot: find what git cannot store, and take all the rest. But where
+        # git can store nothing at all, that is no snapshot.
+        git.run("hash-object", "-w", "--stdin", input=os.urandom(16))
+        adding.each([path for path in adding.changed() if path.rstrip(b"/") not in aside])
+    losses += [f"not in the snapshot, because git could not store it: {what}" for what in adding.refused]
+    return Oid(git.run("write-tree", env=adding.env).decode().strip())
+
+
+class _Adding:
+    """One index being filled by git, and what git refused to take into it."""
+
+    def __init__(self, git: Git, env: dict[str, str], index: Path) -> None:
+        self.git, self.env, self.refused = git, env, list[str]()
+        self._lock = index.with_name(index.name + ".lock")
+
+    def all(self, aside: set[bytes]) -> bool:
+        """Add everything but `aside`; whether git took it."""
+        spec = b"\0".join([b":/", *(b":(top,exclude,literal)" + p for p in sorted(aside))])
+        return self._add(spec) == ""
+
+    def changed(self) -> list[bytes]:
+        """Every path that the index lacks or has otherwise; a repository in the tree as one path."""
+        out = self.git.run("ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", env=self.env)
+        return sorted({path for path in out.split(b"\0") if path})
+
+    def each(self, paths: list[bytes]) -> None:
+        """Add these, by halves where git refuses, until every path is in or known to be refused."""
+        failed = self._add(b"\0".join(b":(top,literal)" + path for path in paths)) if paths else ""
+        if not failed:
+            return
+        if len(paths) > 1:
+            middle = len(paths) // 2
+            self.each(paths[:middle])
+            self.each(paths[middle:])
+        elif os.path.lexists(self.git.cwd / os.fsdecode(paths[0])):  # else it vanished meanwhile
+            if len(self.refused) >= _MOST_REFUSED:
+                raise RepoError(f"git cannot store more than {_MOST_REFUSED} files here: {failed}", hint="git status")
+            self.refused.append(f"{printable(os.fsdecode(paths[0]))} ({failed})")
+
+    def _add(self, spec: bytes) -> str:
+        """git's last words, empty where it took everything."""
+        done = self.git.result(
+            "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", input=spec, env=self.env
         )
+        said = [line for line in printable(done.stderr.decode("utf-8", "replace")).split("\n") if line.strip()]
         if done.returncode == 0:
-            break
-        # One odd entry must not cost the whole snapshot: leave out what cannot be stored, by name, and try again.
-        odd = _unstorable(git, env) - skip
-        if not odd and attempt == _TRIES - 1:
-            git.run("add", "--all", env=env)  # fails with git's own words
-        skip |= odd
-        index.with_name(index.name + ".lock").unlink(missing_ok=True)
-    losses += [
-        f"not in the snapshot, because git could not store it: {printable(os.fsdecode(p))}" for p in sorted(skip)
-    ]
-    return Oid(git.run("write-tree", env=env).decode().strip())
-
-
-def _pathspec(skip: set[bytes]) -> bytes:
-    return b"\0".join([b":/", *(b":(top,exclude,literal)" + p.rstrip(b"/") for p in sorted(skip))])
-
-
-def _unstorable(git: Git, env: Mapping[str, str]) -> set[bytes]:
-    """Untracked or changed entries that git cannot add: unreadable files and folders, repositories without a commit."""
-    out = git.run("ls-files", "-z", "--others", "--modified", "--exclude-standard", env=env)
-    return {name for name in out.split(b"\0") if name and not _storable(git, git.cwd / os.fsdecode(name))}
-
-
-def _storable(git: Git, path: Path) -> bool:
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return True  # it vanished meanwhile: nothing to leave out
-    if stat.S_ISDIR(mode):
-        if not (path / ".git").exists():
-            return os.access(path, os.R_OK | os.X_OK)
-        inner = Git(path).result("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        return inner.returncode == 0
-    return stat.S_ISLNK(mode) or os.access(path, os.R_OK)
+            # A folder that cannot be read is only a warning to git, and would be left out without a word.
+            self.refused += [line for line in said if "could not open directory" in line and line not in self.refused]
+            return ""
+        self._lock.unlink(missing_ok=True)
+        failed = failure("add", done.returncode, done.stderr, self.git.cwd)
+        if "No space left" in str(failed):
+            raise failed
+        return (said or ["no message"])[-1][:200]
 
 
 def _not_covered(git: Git, index: Path) -> list[str]:

@@ -65,15 +65,17 @@ def unexclude(repo: Repo) -> bool:
 def add(repo: Repo, session: SessionId, base: Oid) -> Path:
     """Check `base` out at the session's place on its own new branch; adding what is already there changes nothing.
 
-    The marker is written last: a worktree without it was never handed to an agent and is made afresh.
+    A file out of any agent's reach says that the adding is not finished: only such a worktree is thrown away and made
+    afresh, since no agent was ever in it.
     """
     place, marker = repo.session_dir(session), repo.worktree_git_dir(session) / "relay" / "session"
     _refuse_links(place.parents[2])
     make_private(repo.lock_file("worktrees").parent)
     with FileLock(repo.lock_file("worktrees"), timeout=120):
-        if marker.exists() and (place / ".git").exists():
+        if is_whole(repo, session):
             return place
         _clear_half_made(repo, session)
+        write_private(_unfinished(repo, session), b"")
         _try_add(repo, session, place, base)
         # Sandboxes mount over this file; where it is missing, some put one there and take it away under others.
         (repo.worktree_git_dir(session) / "config.worktree").touch()
@@ -81,6 +83,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
             if file.exists():
                 write_private(_kept_link(repo, session, file), file.read_bytes())
         write_private(marker, session.encode() + b"\n")
+        _unfinished(repo, session).unlink()
     return place
 
 
@@ -100,6 +103,16 @@ def _try_add(repo: Repo, session: SessionId, place: Path, base: Oid) -> None:
             time.sleep(0.2 * (attempt + 1))
     if not (repo.worktree_git_dir(session) / "HEAD").exists():
         raise RepoError(f"another worktree of this repository is already named {session}", hint="git worktree list")
+
+
+def is_whole(repo: Repo, session: SessionId) -> bool:
+    """Whether the session's worktree is there and was once made to its end.
+
+    An agent can take away the marker, and the user the spool: either of them proves it.
+    """
+    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
+    made = (git_dir / "relay" / "session").exists() or _kept_link(repo, session, place / ".git").exists()
+    return made and place.is_dir() and git_dir.is_dir() and not _unfinished(repo, session).exists()
 
 
 def remove(repo: Repo, session: SessionId) -> None:
@@ -145,10 +158,11 @@ def mend_links(repo: Repo, session: SessionId) -> tuple[str, ...]:
     led to foreign configuration, which may name programs to run.
     """
     mended = []
-    for file in _links(repo, session):
+    for file, usual in _links(repo, session).items():
         kept = _kept_link(repo, session, file)
-        want = kept.read_bytes() if kept.exists() else None
         has = _read_small(file)
+        # Without our copy (the spool may be cleaned) a link is what git usually writes; of the config nothing is known.
+        want = kept.read_bytes() if kept.exists() else usual if usual is not None else has
         if has == want:
             continue
         mended.append(f"the worktree's {file.name} had been changed and was put back")
@@ -162,9 +176,19 @@ def mend_links(repo: Repo, session: SessionId) -> tuple[str, ...]:
     return tuple(mended)
 
 
-def _links(repo: Repo, session: SessionId) -> tuple[Path, ...]:
-    git_dir = repo.worktree_git_dir(session)
-    return (repo.session_dir(session) / ".git", git_dir / "commondir", git_dir / "gitdir", git_dir / "config.worktree")
+def _links(repo: Repo, session: SessionId) -> dict[Path, bytes | None]:
+    """The files that lead git from the worktree to the repository and back, with what git writes into them."""
+    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
+    return {
+        place / ".git": b"gitdir: " + os.fsencode(git_dir) + b"\n",
+        git_dir / "commondir": b"../..\n",
+        git_dir / "gitdir": os.fsencode(place / ".git") + b"\n",
+        git_dir / "config.worktree": None,
+    }
+
+
+def _unfinished(repo: Repo, session: SessionId) -> Path:
+    return repo.spool_dir(session) / "adding"
 
 
 def _kept_link(repo: Repo, session: SessionId, file: Path) -> Path:
@@ -211,10 +235,13 @@ def _refuse_links(home: Path) -> None:
 
 
 def _clear_half_made(repo: Repo, session: SessionId) -> None:
-    """Take away what an interrupted `worktree add` of this very session left: it was never handed to an agent."""
+    """Take away what an interrupted `worktree add` of this very session left; what else lies there is moved aside."""
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
     ours = _read_small(place / ".git") == os.fsencode(f"gitdir: {git_dir}\n")
     if place.exists() and not ours and any(place.iterdir()):
         raise RepoError(f"{place} is in the way and is not a worktree of git relay", hint=f"mv {place} {place}.old")
+    if ours and not _unfinished(repo, session).exists():
+        number = next(n for n in range(1, 10_000) if not place.with_name(f"{place.name}.aside-{n}").exists())
+        place.rename(place.with_name(f"{place.name}.aside-{number}"))
     shutil.rmtree(git_dir, ignore_errors=True)
     shutil.rmtree(place, ignore_errors=True)

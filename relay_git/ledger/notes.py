@@ -19,13 +19,15 @@ def ref_of(session: SessionId) -> str:
     return NOTES + session
 
 
-def write(store: Store, session: SessionId, commit: Oid, brief: bytes, when: int) -> None:
-    """Put the brief on the commit; a note that is there and the same is left alone."""
+def write(
+    store: Store, session: SessionId, commit: Oid, brief: bytes, when: int, *, only_missing: bool = False
+) -> None:
+    """Put the brief on the commit; a note that is there and the same is left alone, with `only_missing` any."""
     ref = ref_of(session)
     before = store.ref(ref)
     notes = dict(_notes(store, before))
     blob = store.write_blob(brief)
-    if notes.get(commit) == blob:
+    if notes.get(commit) == blob or (only_missing and commit in notes):
         return
     entries = [TreeEntry(name.encode(), BLOB_MODE, oid) for name, oid in (notes | {commit: blob}).items()]
     note = store.write_commit(store.write_tree(entries), [before] if before else [], "Notes added by git relay", when)

@@ -44,7 +44,7 @@ def _advance(run: Run, watcher: Watcher | None) -> Watcher | None:
         case State.SNAPSHOTTED:
             _snapshotted(run, watcher)
         case State.ENVELOPE_BUILT:
-            handoff.write_note(run)
+            handoff.write_note(run, only_missing=True)
             _onward(run)
         case State.DISPATCHED:
             return dispatch.send(run)
@@ -55,6 +55,7 @@ def _advance(run: Run, watcher: Watcher | None) -> Watcher | None:
 
 def _settle(run: Run) -> None:
     """After a supervisor that died: end what it left behind, and look whether the worktree is still the snapshot."""
+    handoff.restore_worktree(run)
     if run.tip.entry.event is Event.STARTED or run.state is State.RUNNING:
         return
     handoff.fence(run, None)
@@ -132,23 +133,37 @@ def _done(run: Run, watcher: Watcher) -> None:
 
 def _pausing(run: Run, watcher: Watcher | None) -> None:
     entry = run.tip.entry
-    point = entry.safe_point or SafePoint.ENDED
+    point = SafePoint(entry.safe_point or SafePoint.ENDED)
     if watcher is None:
         point = SafePoint.INTERRUPTED if tree(run.mark) else point
-        handoff.fence(run, None)
     else:
         willing = entry.pause_reason in ("handoff", STOP)
         point = pause.hold(run, watcher, wait_for_commit=willing and not run.around.stop.is_set())
+    if watcher is None or point is SafePoint.ENDED:
+        handoff.fence(run, watcher)  # nothing is left to be frozen, so this one snapshot is the last
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}) is paused at a safe point: {point}")
     taken = handoff.take_snapshot(run)
+    run.last_snapshot = taken if watcher is None or point is SafePoint.ENDED else None
     run.record(Event.SNAPSHOT_TAKEN, safe_point=str(point), snapshot=taken.commit)
+    _take_wish(run)
+
+
+def _take_wish(run: Run) -> None:
+    """A handoff that was asked for before the next agent is chosen: its wish counts, and it is then done with."""
+    asked = request.get(run.around.repo, run.session)
+    if asked is not None and asked.to:
+        run.prefer = asked.to
+    if asked is not None and asked.kind == STOP:
+        run.around.stop.set()
     request.clear(run.around.repo, run.session)
 
 
 def _snapshotted(run: Run, watcher: Watcher | None) -> None:
     """Fence, and look at the tree once more: what was told to end may have written a last time."""
-    handoff.fence(run, watcher)
-    taken = handoff.take_snapshot(run)
+    taken, run.last_snapshot = run.last_snapshot, None
+    if taken is None:
+        handoff.fence(run, watcher)
+        taken = handoff.take_snapshot(run)
     if taken.commit != run.tip.entry.snapshot:
         run.record(Event.SNAPSHOT_TAKEN, snapshot=taken.commit)
     handoff.write_contract(run, taken, watcher)
@@ -160,6 +175,7 @@ def _onward(run: Run) -> None:
     if entry.pause_reason == STOP or run.around.stop.is_set():
         run.record(Event.STOP_ASKED, supervisor=0, pid=0, pid_started=0)
         return
+    _take_wish(run)
     dispatch.choose(run)
     if run.state is State.DISPATCHED:
         run.around.teller.say(f"leg {entry.leg + 1}: handing over to {run.tip.entry.next_agent}")

@@ -142,10 +142,20 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
         if reason:
             give_up(run, watcher, reason)
             return False
-        if seen.stop or seen.request is not None:
+        if seen.stop or _wants_another(run, seen.request):
             _yield_to(run, watcher, seen.request)
             return False
         time.sleep(_STEP)
+
+
+def _wants_another(run: Run, asked: Request | None) -> bool:
+    """Whether a request that came meanwhile is for something else than the handoff that is under way."""
+    if asked is None:
+        return False
+    if asked.kind == STOP or asked.to not in ("", run.tip.entry.next_agent):
+        return True
+    request.clear(run.around.repo, run.session)
+    return False
 
 
 def _yield_to(run: Run, watcher: Watcher, asked: Request | None) -> None:

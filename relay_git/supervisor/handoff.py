@@ -41,12 +41,25 @@ def make_ready() -> None:
 
 def take_snapshot(run: Run) -> Snapshot:
     """Store the worktree as it is; the session's branch follows where that disturbs nothing."""
+    restore_worktree(run)
     entry = run.tip.entry
     text = f"relay: snapshot of {run.session} (leg {entry.leg}, {entry.agent})\n\nTaken by git relay at the pause."
     around, aside = run.around, masks(run.place(entry.leg, entry.agent))
     taken = snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
     run.mended |= dict.fromkeys(taken.mended)
     return taken
+
+
+def restore_worktree(run: Run) -> None:
+    """Make the session's worktree again from its branch where it is gone, so that a session can always go on."""
+    repo, store, session = run.around.repo, run.around.store, run.session
+    if worktree.is_whole(repo, session):
+        return
+    worktree.add(repo, session, store.ref(worktree.branch_of(session)) or base_of(run))
+    if run.tip.entry.event is not Event.STARTED:
+        said = "the session's worktree was gone and was made again from its branch"
+        run.mended[said] = None
+        run.around.teller.say(f"note: {said}")
 
 
 def is_still_the_snapshot(run: Run) -> bool:
@@ -92,7 +105,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     facts = replace(facts, losses=(*run.mended, *facts.losses))
     words = task(run, previous)
-    to = entry.candidates[0] if entry.candidates else ""
+    to = run.prefer or (entry.candidates[0] if entry.candidates else "")
     identity = Identity(
         session_id=run.session,
         task_id=task_id(words),
@@ -111,13 +124,13 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     write_note(run)
 
 
-def write_note(run: Run) -> None:
+def write_note(run: Run, *, only_missing: bool = False) -> None:
     """Put the current contract's brief on its snapshot; doing it again changes nothing."""
     brief = run.around.store.blob(run.tip.brief) if run.tip.brief else None
     if brief is not None:
-        notes.write(
-            run.around.store, run.session, Oid(run.tip.entry.snapshot), brief, int(run.around.now().timestamp())
-        )
+        when = int(run.around.now().timestamp())
+        snapshot_commit = Oid(run.tip.entry.snapshot)
+        notes.write(run.around.store, run.session, snapshot_commit, brief, when, only_missing=only_missing)
 
 
 def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:

@@ -9,15 +9,18 @@ whatever its size or shape, so that no flood blocks the agent or fills memory or
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +34,7 @@ LINE_BYTES = 1 << 20
 _QUEUE_BATCHES = 128  # each holds the lines of one read: 64 KiB, or one line of at most LINE_BYTES
 _PATIENCE = 2.0  # seconds that a reader waits for us before it drops lines, so that no flood blocks the agent for good
 _TAIL_LINES = 40
+_SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
 
 
@@ -154,6 +158,7 @@ def start(
     argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: Path, log: Path, mark: Mark, log_bytes: int
 ) -> LegProcess:
     """Start a leg in a session of its own, its prompt as a file on stdin; raises AgentError where it cannot be."""
+    _adopt_orphans()
     try:
         make_private(log)
         with stdin.open("rb") as prompt:
@@ -182,7 +187,27 @@ def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
             continue
         if (leader and _belongs(process, leader)) or mark.is_on(process):
             found[process.pid] = process
+    # Whoever left group, session and environment behind is still a descendant: an orphan becomes our child.
+    for process in _descendants(leader) if leader else ():
+        found.setdefault(process.pid, process)
     return list(found.values())
+
+
+def _descendants(leader: int) -> list[psutil.Process]:
+    """What the leg has started, live; dead orphans among them are buried, so that none stays a zombie."""
+    below = psutil.Process().children(recursive=True)
+    live = [process for process in below if _alive(process)]
+    for dead in {process.pid for process in below} - {process.pid for process in live} - {leader}:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(dead, os.WNOHANG)
+    return live
+
+
+@lru_cache(maxsize=1)
+def _adopt_orphans() -> None:
+    """Have descendants whose parent dies become our children (Linux), so that a double fork cannot leave the tree."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_tree(mark: Mark, leader: int, grace: float, reap: Callable[[], object] = lambda: None) -> tuple[int, ...]:

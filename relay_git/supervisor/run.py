@@ -18,6 +18,7 @@ from relay_git.contract.lifecycle import TRANSITIONS, Event, State, step
 from relay_git.contract.redact import redact
 from relay_git.contract.sign import Key, Sealed
 from relay_git.git.repo import Repo
+from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
@@ -32,8 +33,8 @@ class Teller(Protocol):
     def say(self, text: str) -> None:
         """A line that stays."""
 
-    def live(self, text: str) -> None:
-        """What the agent is at right now."""
+    def live(self, leg: int, agent: str, doing: str, quota: str = "") -> None:
+        """What the agent is at right now, and what is left of its quota where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Run:
         self.around = around
         self.tip = tip
         self.mended: dict[str, None] = {}  # which links of the worktree were put back since the leg began
+        self.last_snapshot: Snapshot | None = None  # one that was taken when nobody was left who could write
         self.prefer = ""  # the agent that the user named for the next leg, if any
 
     @property

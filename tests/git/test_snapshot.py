@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 
@@ -179,11 +180,58 @@ def test_a_half_made_worktree_is_made_afresh_and_a_whole_one_is_left_alone(sessi
     session.at.write("new.txt", "x\n")
     worktree.add(session.repo, session.id, session.base)
     assert (session.at.path / "new.txt").exists()
-    (session.marks / "session").unlink()  # as if killed in the middle of `worktree add`
     (session.at.path / "new.txt").unlink()
     (session.at.path / "README.md").unlink()
+    (session.repo.spool_dir(session.id) / "adding").write_bytes(b"")  # as if killed in the middle of `worktree add`
     worktree.add(session.repo, session.id, session.base)
     assert (session.at.path / "README.md").exists()
+    assert session.at.git("status", "--porcelain") == ""
+
+
+def test_a_worktree_whose_marks_are_all_gone_is_moved_aside_not_thrown_away(session) -> None:
+    session.at.write("new.txt", "a day's work\n")
+    (session.marks / "session").unlink()
+    shutil.rmtree(session.repo.spool_dir(session.id))
+    worktree.add(session.repo, session.id, session.base)
+    aside = session.at.path.with_name(f"{session.id}.aside-1")
+    assert (aside / "new.txt").read_text() == "a day's work\n"
+    assert (session.at.path / "README.md").exists()
+
+
+def test_a_cleaned_spool_leaves_the_worktree_s_links_alone(session) -> None:
+    session.at.write("new.txt", "x\n")
+    shutil.rmtree(session.repo.spool_dir(session.id))
+    taken = session.snapshot()
+    assert taken.mended == ()
+    assert session.store.find(taken.tree, b"new.txt") is not None
+
+
+def test_a_file_that_a_filter_refuses_is_named_and_all_the_rest_is_taken(session) -> None:
+    session.main.git("config", "filter.broken.clean", "false")
+    session.main.git("config", "filter.broken.required", "true")
+    session.at.write(".gitattributes", "*.bin filter=broken\n")
+    for number in range(20):
+        session.at.write(f"good-{number}.txt", f"{number}\n")
+    session.at.write("odd name.bin", "x\n")
+    (session.at.path / "README.md").unlink()
+    taken = session.snapshot()
+    names = session.at.git("ls-tree", "-r", "--name-only", taken.commit).split("\n")
+    assert {f"good-{number}.txt" for number in range(20)} <= set(names)
+    assert "README.md" not in names
+    assert "odd name.bin" not in names
+    assert len(taken.losses) == 1
+    assert "odd name.bin" in taken.losses[0]
+    assert (session.at.path / "odd name.bin").read_text() == "x\n"
+
+
+def test_a_line_ending_that_safecrlf_refuses_costs_that_file_alone(session) -> None:
+    session.main.git("config", "core.autocrlf", "true")
+    session.main.git("config", "core.safecrlf", "true")
+    session.at.write("lf.txt", "a\nb\n")
+    session.at.write("crlf.txt", "a\r\nb\r\n")
+    taken = session.snapshot()
+    assert session.store.find(taken.tree, b"crlf.txt") is not None
+    assert any("lf.txt" in loss for loss in taken.losses)
 
 
 def test_a_folder_in_the_way_is_not_touched(repo, tmp_path) -> None:

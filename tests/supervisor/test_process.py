@@ -76,6 +76,18 @@ def test_a_double_forked_child_is_found_and_ended(begin, tmp_path) -> None:
     assert leg.poll() is not None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+def test_a_child_that_left_group_session_and_environment_is_found_and_leaves_no_zombie(begin, tmp_path) -> None:
+    code = f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); time.sleep(300)"
+    clean = f'env -i {sys.executable} -c "{code}"'
+    leg = begin(f"import subprocess, time; subprocess.Popen(['setsid', 'sh', '-c', {clean!r} + ' &']); time.sleep(0.5)")
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    wait_until(lambda: leg.poll() is not None)
+    child = int((tmp_path / "pid").read_text())
+    assert leg.end(2) == ()
+    assert not psutil.pid_exists(child)
+
+
 def test_a_process_deaf_to_term_is_killed(begin) -> None:
     leg = begin(DEAF)
     wait_until(lambda: list(leg.lines()) == [b"deaf"])
