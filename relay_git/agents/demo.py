@@ -48,7 +48,7 @@ class Demo:
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """It is always there: it comes with git relay and needs no login."""
-        return Ready(Path(sys.executable), ("this is the demo agent: a script, not a model", "it has no sandbox"))
+        return Ready(Path(sys.executable))
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -69,7 +69,7 @@ class Demo:
             case "session":
                 return (Identified(jsonl.text(event.get("id"))),)
             case "doing":
-                return (Doing(cut(f"demo: {jsonl.text(event.get('what'))}", 120)),)
+                return (Doing(cut(jsonl.text(event.get("what")), 120)),)
             case "limit":
                 return (Limited(_notice(event)),)
             case "end":

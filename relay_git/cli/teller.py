@@ -26,7 +26,7 @@ class ConsoleTeller:
 
     def __init__(self) -> None:
         self._live: Live | None = None
-        self._doing = ""
+        self._leg, self._agent, self._doing, self._quota = 0, "", "", ""
         self._since = time.monotonic()
 
     def __enter__(self) -> ConsoleTeller:
@@ -55,17 +55,28 @@ class ConsoleTeller:
         else:
             _print(line)
 
-    def live(self, text: str) -> None:
+    def live(self, leg: int, agent: str, doing: str, quota: str = "") -> None:
         """What the agent is at right now; on a terminal it takes the place of what was said before."""
-        line = printable(text).replace("\n", " ")[:200]
-        if line == self._doing:
+        told = (leg, agent, printable(doing).replace("\n", " ")[:200], printable(quota))
+        before = (self._leg, self._agent, self._doing, self._quota)
+        if told == before:
             return
-        self._doing = line
-        if self._live is None:
-            _print(f"  {line}")
+        if told[:2] != before[:2]:
+            self._since = time.monotonic()
+        self._leg, self._agent, self._doing, self._quota = told
+        if self._live is None and told[:3] != before[:3]:
+            _print(f"leg {leg} {agent}: {self._doing}")
 
     def _line(self) -> Text:
+        """The live line in the width that there is: what the agent is doing gives way first."""
         from rich.text import Text
 
+        if not self._leg:
+            return Text("starting")
         minutes, seconds = divmod(int(time.monotonic() - self._since), 60)
-        return Text(f"{minutes}:{seconds:02d}  {self._doing or 'starting'}", overflow="ellipsis", no_wrap=True)
+        begin = f"leg {self._leg} · {self._agent} · "
+        end = "".join(f" · {word}" for word in (self._quota, f"{minutes}:{seconds:02d}") if word)
+        doing = Text(self._doing)
+        width = self._live.console.width if self._live is not None else 80
+        doing.truncate(max(1, width - Text(begin + end).cell_len), overflow="ellipsis")
+        return Text.assemble(begin, doing, end, overflow="ellipsis", no_wrap=True)

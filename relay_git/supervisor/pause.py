@@ -28,7 +28,7 @@ def hold(run: Run, watcher: Watcher, *, wait_for_commit: bool) -> SafePoint:
     _raise_flag(run, watcher)
     if (reached := _wait(watcher, grace, boundary=False)) is not None:
         return reached
-    run.around.teller.live("no commit yet: waiting for the end of a tool call")
+    watcher.tell("no commit yet: waiting for the end of a tool call")
     if (reached := _wait(watcher, settings.hard_limit, boundary=True)) is not None:
         return reached
     watcher.process.freeze()

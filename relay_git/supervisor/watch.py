@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relay_git.agents.agent import Agent, Doing, Ended, Heard, Identified, Limited
 from relay_git.agents.transcript import Follower
+from relay_git.contract.lifecycle import State
 from relay_git.git.store import Oid
 from relay_git.session import LimitKind, LimitNotice, SessionRecord
 from relay_git.supervisor import request
@@ -60,6 +61,9 @@ class Watcher:
         self._ended: Ended | None = None
         self._marks = self._safe_points()
         self._head = self.head()
+        entry = run.tip.entry
+        self._leg = entry.leg + (entry.state is State.DISPATCHED)  # the journal counts a leg once it has taken over
+        self.tell("starting")
 
     def look(self) -> Seen:
         """Read everything that is new and say how things stand."""
@@ -88,6 +92,10 @@ class Watcher:
         """Count commits from now on."""
         self._marks, self._head = self._safe_points(), self.head()
 
+    def tell(self, doing: str) -> None:
+        """Show the user what the leg is at; its files are named as in the repository."""
+        self._run.around.teller.live(self._leg, self.agent.name, doing.replace(f"{self._run.worktree}/", ""))
+
     def head(self) -> Oid | None:
         """The session's branch as it stands."""
         return self._run.around.store.ref(f"refs/heads/relay/{self._run.session}")
@@ -97,7 +105,7 @@ class Watcher:
             case Identified(native_id):
                 self.native_id = native_id
             case Doing(what):
-                self._run.around.teller.live(what)
+                self.tell(what)
             case Limited(notice):
                 self._note_limit(notice)
             case Ended():
