@@ -56,8 +56,8 @@ def _measure_route(table: Table, scratch: Path, route: Route, rounds: int) -> No
 
 
 def _repository(place: Path) -> Repo:
-    repo, store = repository(place, 100)
-    base = store.resolve("HEAD")
+    repo, _ = repository(place, 100)
+    base = repo.resolve("HEAD")
     assert base is not None
     worktree.add(repo, SESSION, base)
     run("git", "worktree", "add", "--quiet", "--detach", str(place.with_name(place.name + "-other")), cwd=place)

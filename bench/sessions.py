@@ -34,7 +34,7 @@ _TASK = "Add a refund flow to the orders service"
 def write_sessions(repo: Repo, store: Store, *, sessions: int, contracts: int) -> Key:
     """So many sessions, each with so many contracts; the key that signed them."""
     key = ensure(repo, store)
-    base = store.resolve("HEAD")
+    base = repo.resolve("HEAD")
     assert base is not None
     feed = Feed(repo.common_dir)
     for number in range(sessions):

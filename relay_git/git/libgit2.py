@@ -105,11 +105,6 @@ class Libgit2Store:
         found = ((n, self.ref(n)) for n in names)
         return ((n, oid) for n, oid in found if oid is not None)
 
-    def resolve(self, rev: str) -> Oid | None:
-        done = self._git.result("rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}")
-        text = done.stdout.decode("ascii", "replace").strip()
-        return Oid(text) if done.returncode == 0 and _is_oid(text) else None
-
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
         wanted = tuple(updates)
         lines = b"".join(f"update {u.name}\0{u.new}\0{u.old}\0".encode() for u in wanted)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from relay_git.errors import RepoError, printable
 from relay_git.git.run import MINIMUM, Git, disk_error, version
+from relay_git.git.store import Oid
 from relay_git.session import SessionId
 
 SESSIONS = ".relay/sessions"
@@ -78,6 +79,20 @@ class Repo:
         # GIT_DIR and GIT_WORK_TREE have brought the two together: git would not find the one from the other.
         return Git(place, git_dir=self.git_dir, work_tree=place, safe=safe)
 
+    def resolve(self, rev: str) -> Oid | None:
+        """The commit that the user's words (HEAD, @, HEAD~1, a branch) mean where the user stands; None for none.
+
+        Each linked worktree has a HEAD of its own, so this is no question to the common git dir.
+        """
+        done = self.git().result("rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}")
+        text = done.stdout.decode("ascii", "replace").strip()
+        return Oid(text) if done.returncode == 0 and len(text) == 40 else None
+
+    @property
+    def stands_in_session(self) -> bool:
+        """Whether the user stands in a session's worktree: its git dir bears our marker."""
+        return self.git_dir != self.common_dir and (self.git_dir / "relay" / "session").is_file()
+
     def session_git(self, session: SessionId) -> Git:
         """A git in the session's worktree that believes none of the links an agent could have changed there."""
         place = self.session_dir(session)
@@ -119,7 +134,26 @@ def _home(git: Git, git_dir: Path, common_dir: Path, work_tree: Path | None) -> 
     if b"bare" in listed:
         return None
     main = Path(os.fsdecode(listed[0].removeprefix(b"worktree ")))
+    if main == common_dir:  # what git says where the git dir lies apart: it does not know the work tree
+        return _home_of_separate(git, common_dir)
     return main if main.is_dir() else None
+
+
+def _home_of_separate(git: Git, common_dir: Path) -> Path:
+    """The main work tree of a git dir that lies apart (--separate-git-dir, a submodule)."""
+    named = git.text("config", "--file", common_dir / "config", "--get", "core.worktree", ok=(0, 1))
+    places = [common_dir / named] if named else []
+    for link in sorted(common_dir.glob("relay/spool/*/links/gitdir")):  # a session's worktree lies in the main one
+        place = Path(os.fsdecode(link.read_bytes()).removesuffix("\n")).parent
+        places += [place.parents[2]] if place.parts[-3:-1] == tuple(SESSIONS.split("/")) else []
+    for place in places:
+        back = Git(place).result("rev-parse", "--absolute-git-dir") if place.is_dir() else None
+        if back is not None and Path(os.fsdecode(back.stdout).removesuffix("\n")) == common_dir:
+            return place.resolve()
+    raise RepoError(
+        f"the git dir {printable(str(common_dir))} lies apart from its main work tree, which git does not name here",
+        hint="run it in the main work tree",
+    )
 
 
 def _no_repository(cwd: Path, stderr: bytes) -> RepoError:

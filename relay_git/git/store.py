@@ -87,8 +87,5 @@ class Store(Protocol):
     def refs(self, prefix: str) -> Iterator[tuple[str, Oid]]:
         """All refs below a prefix, by name."""
 
-    def resolve(self, rev: str) -> Oid | None:
-        """The commit that the user's words (HEAD, a branch, a short id) mean; None where there is none."""
-
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
         """Move all refs or none, each only from its `old`; raises LedgerConflict where one had another value."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
-from relay_git.errors import RepoError, UserError, printable
+from relay_git.errors import RelayError, RepoError, UserError, printable
 from relay_git.git import worktree
 from relay_git.git.repo import Repo
 from relay_git.git.run import Git
@@ -47,7 +47,7 @@ def land(run: Run, how: How) -> Landed:
     _at_rest(run)
     git = _user_tree(repo)
     branch = git.text("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1))
-    before, base = store.resolve("HEAD"), Oid(run.tip.entry.base_commit)
+    before, base = repo.resolve("HEAD"), Oid(run.tip.entry.base_commit)
     if not branch or before is None:
         raise UserError(
             "your work tree is on no branch (detached HEAD), so there is nothing to land on", hint="git switch BRANCH"
@@ -65,10 +65,16 @@ def land(run: Run, how: How) -> Landed:
     _nothing_in_the_way(git, before, _no_conflict(git, before, work, session))
     try:
         _bring(git, how, base, work, run)
-    except RepoError as error:
-        _take_back(git, before, how)
-        raise RepoError(f"{error}; your branch {branch} is as it was", hint=error.hint) from error
-    after = store.resolve("HEAD") or before
+    except RelayError as error:
+        _take_back(git, how)
+        now = repo.resolve("HEAD")
+        if now != before:
+            raise RepoError(
+                f"{error}; HEAD has moved to {now or 'no commit'} meanwhile, and was left there",
+                hint=f"git log -3; it was at {before}",
+            ) from error
+        raise type(error)(f"{error}; your branch {branch} is as it was", hint=error.hint) from error
+    after = repo.resolve("HEAD") or before
     run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} to {after[:12]}")
     return Landed(branch, before, after)
 
@@ -110,9 +116,9 @@ def _at_rest(run: Run) -> None:
 def _user_tree(repo: Repo) -> Git:
     if repo.work_tree is None:
         raise UserError("landing needs a work tree to land in", hint="run it in your clone's work tree")
-    if ".relay" in repo.work_tree.parts and repo.work_tree != repo.home:
+    if repo.stands_in_session:
         raise UserError("you stand in a session's worktree", hint=f"cd {repo.home}")
-    return Git(repo.work_tree, safe=False)  # the user asked for it, so the user's own hooks run
+    return repo.git(safe=False)  # the user asked for it, so the user's own hooks run
 
 
 def _clean(git: Git) -> None:
@@ -166,12 +172,13 @@ def _bring(git: Git, how: How, base: Oid, work: Oid, run: Run) -> None:
             git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", f"{base}..{work}")
 
 
-def _take_back(git: Git, before: Oid, how: How) -> None:
+def _take_back(git: Git, how: How) -> None:
+    """End what stands half-done. Only git's own --abort moves HEAD, and only over picks that it made itself."""
     if how is How.REBASE:
         git.result("cherry-pick", "--abort")
     git.result("merge", "--abort")
-    # The tree was clean before, so what differs from `before` now is only what landing put there.
-    git.run("reset", "--quiet", "--merge", before)
+    # The tree was clean before, so what differs from HEAD now is only what landing put there.
+    git.run("reset", "--quiet", "--merge")
 
 
 def _refuse_loss(run: Run) -> None:

@@ -17,7 +17,6 @@ from relay_git.contract.redact import redact
 from relay_git.errors import RelayError, RepoError, UserError, printable
 from relay_git.git import snapshot, worktree
 from relay_git.git.repo import Repo, write_private
-from relay_git.git.run import Git
 from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
@@ -65,7 +64,7 @@ def clean_task(data: bytes) -> str:
 def open_session(around: Surroundings, order: Order) -> Run:
     """A new session with its first journal entry, worktree and branch; raises RelayError with nothing left behind."""
     repo, store = around.repo, around.store
-    base = _base(store, order.base)
+    base = _base(repo, order.base)
     worktree.check_place(repo)
     title = redact(printable(order.task.split("\n", 1)[0]))[0].strip()[:_TITLE]
     session = _fresh_id(store, title)
@@ -99,8 +98,8 @@ def what_is_left_out(repo: Repo) -> int:
     return sum(1 for line in out.split(b"\0") if line)
 
 
-def _base(store: Store, rev: str) -> Oid:
-    found = store.resolve(rev)
+def _base(repo: Repo, rev: str) -> Oid:
+    found = repo.resolve(rev)
     if found is not None:
         return found
     if rev == "HEAD":
@@ -123,7 +122,7 @@ def _fresh_id(store: Store, title: str) -> SessionId:
 def _carried(around: Surroundings, session: SessionId, base: Oid) -> Oid:
     """The user's uncommitted work as a commit on top of `base`, taken through a copied index: the original stays."""
     repo = around.repo
-    if repo.work_tree is None or around.store.resolve("HEAD") != base:
+    if repo.work_tree is None or repo.resolve("HEAD") != base:
         raise UserError(
             "--carry copies what lies uncommitted on HEAD, so it goes with the default base only",
             hint="leave --base out",
@@ -131,7 +130,7 @@ def _carried(around: Surroundings, session: SessionId, base: Oid) -> Oid:
     losses: list[str] = []
     index = repo.spool_dir(session) / "index.carry"
     try:
-        tree = snapshot.tree_of(Git(repo.work_tree), repo.git_dir / "index", index, losses)
+        tree = snapshot.tree_of(repo.git(), repo.git_dir / "index", index, losses)
     finally:
         index.unlink(missing_ok=True)
     for loss in losses:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.cli.scene import ACCEPT, LIMIT, WORK, commit, only_session, photograph, say, traces, write
+from tests.cli.scene import ACCEPT, LIMIT, WORK, commit, only_session, photograph, say, states, traces, write
+from tests.seal.repo import Repo
 
 
 @pytest.fixture
@@ -177,3 +178,115 @@ def test_a_session_at_work_can_be_neither_landed_nor_dropped_nor_uninstalled(rep
         ran = relay("uninstall", cwd=repo.path)
         assert ran.rc == 2
         assert f"the session {session} is running" in ran.stderr
+
+
+@pytest.fixture
+def linked(landed, tmp_path):
+    """A linked worktree of the user's at another commit than the main one, with a session to land in it."""
+    place = Repo(tmp_path / "linked")
+    landed.git("worktree", "add", "-q", "-b", "feature", str(place.path))
+    place.commit("on the feature", {"feature.txt": "feature\n"})
+    landed.commit("on main", {"main.txt": "main\n", "one.txt": "tracked on main only\n"})
+    return place
+
+
+@pytest.mark.parametrize("how", ["--merge", "--squash", "--rebase"])
+def test_in_a_linked_worktree_the_work_lands_on_its_branch_and_the_way_back_leads_there(
+    landed, linked, relay, how
+) -> None:
+    head, main = linked.head, landed.head
+    ran = relay("land", how, cwd=linked.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    assert f"on feature: {head[:12]} -> {linked.head[:12]}" in ran.stdout
+    assert linked.head != head
+    assert (linked.path / "feature.txt").exists()
+    assert (linked.path / "two.txt").read_text() == "2\n"
+    reason = states(landed.path, only_session(landed.path))[-1]["reason"]
+    assert reason == f"{how[2:]} on feature: {head[:12]} to {linked.head[:12]}"
+    back = re.search(r"the way back: git (.*)", ran.stdout)
+    linked.git(*back[1].split())
+    assert (linked.head, landed.head) == (head, main)
+    assert linked.git("symbolic-ref", "--short", "HEAD") == "feature"
+    assert linked.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("how", ["--merge", "--squash", "--rebase"])
+@pytest.mark.parametrize("why", ["hook", "conflict", "in the way"])
+def test_a_landing_that_fails_in_a_linked_worktree_leaves_every_branch_as_it_was(
+    landed, linked, relay, how, why
+) -> None:
+    if why == "hook":
+        for hook in ("pre-merge-commit", "pre-commit", "prepare-commit-msg"):
+            landed.write(f".git/hooks/{hook}", "#!/bin/sh\nexit 1\n").chmod(0o755)
+    elif why == "conflict":
+        linked.write("two.txt", "mine\n")
+        linked.git("add", "-A")
+        linked.git("commit", "-q", "-m", "mine")
+    else:
+        linked.write("one.txt", "untracked and precious\n")
+    refs, status = linked.git("for-each-ref"), linked.git("status", "--porcelain")
+    head = linked.head
+    ran = relay("land", how, cwd=linked.path)
+    assert ran.rc in (1, 2)
+    assert linked.git("for-each-ref") == refs
+    assert linked.git("status", "--porcelain") == status
+    assert linked.head == head
+    assert linked.git("symbolic-ref", "--short", "HEAD") == "feature"
+    said = {
+        "hook": "your branch feature is as it was",
+        "conflict": "in two.txt; nothing was changed",
+        "in the way": "in the way: one.txt",
+    }
+    assert said[why] in ran.stderr
+
+
+def test_a_rebase_that_conflicts_halfway_goes_back_to_where_the_linked_worktree_stood(
+    repo, tmp_path, relay, demo
+) -> None:
+    steps = [
+        write("a.txt", "1\n"),
+        commit("A"),
+        write("README.md", "theirs\n"),
+        commit("B"),
+        write("README.md", "mine\n"),
+    ]
+    demo.plays([say("I begin."), *steps, commit("C")])
+    assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 0
+    place = Repo(tmp_path / "linked")
+    repo.git("worktree", "add", "-q", "-b", "feature", str(place.path))
+    head = place.commit("the same end", {"README.md": "mine\n"})
+    ran = relay("land", "--rebase", cwd=place.path)
+    assert ran.rc == 1
+    assert "your branch feature is as it was" in ran.stderr
+    assert (place.head, place.git("status", "--porcelain")) == (head, "")
+    assert relay("land", cwd=place.path).rc == 0
+
+
+def test_a_hook_that_moves_head_itself_is_told_and_nothing_is_reset(landed, relay) -> None:
+    move = "git update-ref refs/heads/main $(git commit-tree -p HEAD -m theirs HEAD^{tree}); exit 1"
+    landed.write(".git/hooks/pre-merge-commit", f"#!/bin/sh\n{move}\n").chmod(0o755)
+    head = landed.head
+    ran = relay("land", cwd=landed.path)
+    assert ran.rc == 1
+    assert landed.git("log", "-1", "--format=%s %P") == f"theirs {head}"
+    assert f"HEAD has moved to {landed.head} meanwhile, and was left there" in ran.stderr
+    assert head in ran.stderr
+
+
+def test_a_session_from_a_linked_worktree_starts_from_what_stands_there(landed, linked, relay, demo) -> None:
+    demo.plays([say("I begin.")])
+    head, main = linked.head, landed.head
+    older = linked.git("rev-parse", "HEAD~1")
+    for number, (words, base) in enumerate(
+        [([], head), (["--base", "@"], head), (["--base", "HEAD~1"], older), (["--base", "main"], main)]
+    ):
+        assert relay("start", f"number {number}", "--agent", "demo", *words, cwd=linked.path).rc == 0
+        (name,) = landed.git("for-each-ref", "--format=%(refname:short)", f"refs/heads/relay/number-{number}-*").split()
+        assert landed.git("rev-parse", name) == base
+    linked.write("feature.txt", "carried\n")
+    assert relay("start", "carry it", "--agent", "demo", "--carry", cwd=linked.path).rc == 0
+    (name,) = landed.git("for-each-ref", "--format=%(refname:short)", "refs/heads/relay/carry-*").split()
+    assert landed.git("rev-parse", f"{name}~1") == head
+    assert landed.git("show", f"{name}:feature.txt") == "carried"
+    assert linked.git("status", "--porcelain") == " M feature.txt"
+    assert landed.head == main

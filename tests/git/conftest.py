@@ -41,7 +41,7 @@ class Session:
 def open_session(plain: Plain, name: str = "work-0001") -> Session:
     found = discover(plain.path, os.environ)
     store = open_store(found.common_dir)
-    base = store.resolve("HEAD")
+    base = found.resolve("HEAD")
     assert base is not None
     worktree.exclude(found)
     place = worktree.add(found, SessionId(name), base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +16,7 @@ from relay_git.git.repo import discover
 from relay_git.git.run import LOCAL_ENV_VARS, clean_env, without_local_env
 from relay_git.git.store import BLOB_MODE, ZERO, Oid, RefUpdate, TreeEntry
 from tests.git.conftest import WHEN
+from tests.seal.repo import Repo as Plain
 
 
 @pytest.fixture
@@ -43,8 +45,37 @@ def test_what_is_not_there_is_none_not_an_error(store) -> None:
     missing = Oid("1" * 40)
     assert (store.blob(missing), store.tree(missing), store.commit(missing), store.ref("refs/x")) == (None,) * 4
     assert store.blob(Oid("not an id")) is None
-    assert store.resolve("no-such-branch") is None
-    assert store.resolve("--all") is None
+
+
+def test_a_rev_is_resolved_where_the_user_stands_and_not_in_the_main_work_tree(repo, tmp_path) -> None:
+    first = repo.head
+    linked = Plain(tmp_path / "linked")
+    repo.git("worktree", "add", "-q", "-b", "side", str(linked.path))
+    linked.commit("on the side")
+    repo.commit("on main")
+    here, there = discover(repo.path, os.environ), discover(linked.path, os.environ)
+    assert (here.resolve("HEAD"), there.resolve("HEAD"), there.resolve("@")) == (repo.head, linked.head, linked.head)
+    assert (there.resolve("HEAD~1"), there.resolve("main")) == (first, repo.head)
+    assert [there.resolve(rev) for rev in ("no-such-branch", "--all", "HEAD^{tree}")] == [None] * 3
+
+
+def test_a_git_dir_that_lies_apart_finds_its_main_work_tree(tmp_path, session) -> None:
+    main = session.main.path
+    apart = tmp_path / "apart.git"
+    (main / ".git").rename(apart)
+    (main / ".git").write_text(f"gitdir: {apart}\n")
+    Plain(main).git("worktree", "repair")
+    Plain(main).git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    assert discover(main, os.environ).home == main
+    for place in (session.at.path, tmp_path / "linked", apart):
+        assert discover(place, os.environ).home == main
+    shutil.rmtree(apart / "relay")
+    assert discover(main, os.environ).home == main
+    with pytest.raises(RepoError, match="lies apart from its main work tree") as refused:
+        discover(tmp_path / "linked", os.environ)
+    assert refused.value.hint == "run it in the main work tree"
+    Plain(main).git("config", "core.worktree", str(main))
+    assert discover(tmp_path / "linked", os.environ).home == main
 
 
 def test_a_stale_move_changes_nothing_and_says_who_moved(repo, store) -> None:
