@@ -47,7 +47,8 @@ class ExpectedPlace:
 
     `snapshot_commit` is the one that the journal commit points at, `previous` the id and the SHA-256 of the stored
     bytes of the contract before it in the chain, `seen` the contract ids met earlier in the chain, `brief` the bytes
-    stored beside the contract (empty where they are missing), `is_latest` false where a newer contract exists.
+    stored beside the contract (empty where they are missing), `is_latest` false where a newer contract exists,
+    `fault` what the ledger has found to be wrong with the place itself.
     """
 
     session_id: str
@@ -57,6 +58,7 @@ class ExpectedPlace:
     seen: frozenset[str]
     brief: bytes
     is_latest: bool = True
+    fault: str = ""
 
 
 class SnapshotView(Protocol):
@@ -170,6 +172,8 @@ def _check_shape(contract: JsonObject) -> Refused | None:
 
 def _check_place(contract: JsonObject, place: ExpectedPlace) -> Refused | None:
     # 8. It lies where it says that it belongs: else true words are being replayed somewhere else.
+    if place.fault:
+        return Refused(Outcome.MISPLACED, place.fault)
     if contract["sessionId"] != place.session_id:
         return Refused(Outcome.MISPLACED, "it was signed for another session")
     if contract["leg"] != place.leg:

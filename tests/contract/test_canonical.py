@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relay_git.contract.canonical import (
+    _REFUSING_DUPLICATES,
     MAX_BYTES,
     MAX_DEPTH,
     MAX_INTEGER,
     Malformed,
+    _encode,
+    _parse,
+    _parse_fast,
     canonical,
     parse_stored,
     strict_parse,
@@ -52,6 +56,27 @@ def test_canonical_bytes_are_those_of_rfc_8785_and_come_back_the_same(value: dic
     assert data == rfc_8785(value).encode("utf-8")
     assert parse_stored(data) == value
     assert strict_parse(data) == value
+
+
+@given(OBJECTS, st.integers(0), st.binary(min_size=1, max_size=3))
+def test_the_fast_parse_accepts_nothing_that_the_strict_one_does_not(value, place, put) -> None:
+    good = canonical(value)
+    place %= len(good) + 1
+    odd = b'"' + put + b'":' + put if put.isalnum() else put
+    for data in (good[:place] + put + good[place + 1 :], good[:place] + odd + good[place:]):
+        fast = _parse_fast(data)
+        if fast is not None:
+            slow = _parse(data, _REFUSING_DUPLICATES)
+            assert (fast, _encode(slow)) == (slow, data)
+            assert type(fast) is type(slow)
+
+
+@pytest.mark.parametrize("number", ["1.0", "1.5", "1e3", "-0", "9007199254740992", "18446744073709551616", "1" * 40])
+def test_the_fast_parse_takes_no_number_outside_of_the_subset(number) -> None:
+    for text in (f'{{"a":{number}}}', f'{{"a":[["x",{number}]]}}', f'{{"a":{{"é":0,"z":{number}}}}}'):
+        assert _parse_fast(text.encode()) is None
+        with pytest.raises(Malformed):
+            strict_parse(text.encode())
 
 
 def test_golden_bytes() -> None:
