@@ -22,8 +22,9 @@ def make(repo: Repo) -> None:
     for folder in _KEPT_OPEN:
         path = repo.common_dir / folder
         path.mkdir(parents=True, exist_ok=True)
-        # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there.
-        (path / ".keep").touch()
+        # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there. A file would do as
+        # well, but git fsck calls a file there a broken ref.
+        (path / ".keep").mkdir(exist_ok=True)
     # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
     with contextlib.suppress(FileExistsError), (repo.common_dir / "packed-refs").open("xb") as packed:
         packed.write(_HEADER)
@@ -33,7 +34,8 @@ def take_out(repo: Repo) -> None:
     """Only for when no session has a worktree or a branch any more; raises OSError where the disk refuses."""
     git_dir = repo.common_dir
     for folder in _KEPT_OPEN:
-        (git_dir / folder / ".keep").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (git_dir / folder / ".keep").rmdir()
     if _bytes(git_dir / "packed-refs") == _HEADER:
         (git_dir / "packed-refs").unlink()
     if _bytes(repo.exclude_file) == b"":
