@@ -41,13 +41,14 @@ def show(word: str | None, *, as_json: bool) -> int:
 def verify(word: str | None, *, everything: bool, as_json: bool) -> int:
     """Print the verdict on each contract; refused ones make the exit status 3."""
     repo, store = context.open_repo()
-    key = load(repo)
-    if everything or (word is None and len(journal.sessions(store)) != 1):
-        rows = [row for session in journal.sessions(store) for row in replay.check(repo, store, key, session)]
+    sessions = journal.sessions(store)
+    if everything or (word is None and len(sessions) != 1):
+        # Where there is no session there may never have been a key: it is asked for only when there is one.
+        rows = [row for session in sessions for row in replay.check(repo, store, load(repo), session)]
     else:
         found = _find(store, word, may_lack=True)
         session = found.session_id if found is not None else journal.find(store, word)
-        rows = replay.check(repo, store, key, session)
+        rows = replay.check(repo, store, load(repo), session)
         if found is not None and word is not None and word not in session:
             rows = [r for r in rows if r.contract_id == found.contract_id]
     refused = sum(isinstance(r.verdict, Refused) for r in rows)

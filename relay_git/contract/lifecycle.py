@@ -1,8 +1,8 @@
-"""The life of a session: states, what can happen in them, and what is to be done then.
+"""The life of a session: its states, and which events lead from one to the next.
 
-Promise: `step` is pure and total; every pair of state and event has an answer, and an event that means nothing in a
-state leaves it with no action. The supervisor carries the actions out; each can be repeated without harm, so that a
-crash is mended by reading the journal's tip and doing again what is not recorded as done.
+Promise: `step` is pure and total; an event that means nothing in a state leaves it as it is, and the supervisor refuses
+to record one. What is due in a state is done by `supervisor.carry`, which reads the state from the journal's tip; all
+of it can be done again without harm, so that a crash is mended by doing again what is not recorded as done.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a session stands."""
+    """Where a session stands, and what is due there; in the last four it rests."""
 
-    RUNNING = "RUNNING"
-    PAUSING = "PAUSING"
-    SNAPSHOTTED = "SNAPSHOTTED"
-    ENVELOPE_BUILT = "ENVELOPE_BUILT"
-    DISPATCHED = "DISPATCHED"
-    RESUMING = "RESUMING"
+    RUNNING = "RUNNING"  # the leg is to be started, or is at work
+    PAUSING = "PAUSING"  # it is to be held at a safe point, and a snapshot taken
+    SNAPSHOTTED = "SNAPSHOTTED"  # its process tree is to be ended, the contract built, signed and stored
+    ENVELOPE_BUILT = "ENVELOPE_BUILT"  # the next agent is to be chosen
+    DISPATCHED = "DISPATCHED"  # the contract is to be read back and verified, and the chosen agent started
+    RESUMING = "RESUMING"  # the new leg is to show that it took over
     DONE = "DONE"
     FAILED = "FAILED"
     STOPPED = "STOPPED"
-    WAITING = "WAITING"
     NEEDS_HUMAN = "NEEDS_HUMAN"
 
 
@@ -51,70 +50,53 @@ class Event(StrEnum):
     DROPPED = "dropped"
 
 
-class Action(StrEnum):
-    """What the supervisor does next; each may be done twice."""
-
-    LAUNCH = "launch the agent"
-    WATCH = "watch it"
-    PAUSE = "ask for a safe point"
-    SNAPSHOT = "take the snapshot"
-    FENCE = "end the old process tree"
-    BUILD = "build, sign and store the contract"
-    CHOOSE = "choose the next agent"
-    VERIFY = "read the contract back and verify it"
-    REST = "leave the session at rest"
-
-
 ENDS = frozenset({State.DONE, State.FAILED, State.STOPPED})
-RESTS = ENDS | {State.WAITING, State.NEEDS_HUMAN}
+RESTS = ENDS | {State.NEEDS_HUMAN}
 
-_S, _E, _A = State, Event, Action
-_PAUSE = (_S.PAUSING, (_A.PAUSE, _A.SNAPSHOT))
-_REST = (_A.REST,)
+_S, _E = State, Event
 
-TRANSITIONS: Mapping[tuple[State, Event], tuple[State, tuple[Action, ...]]] = {
-    (_S.RUNNING, _E.STARTED): (_S.RUNNING, (_A.LAUNCH,)),
-    (_S.RUNNING, _E.LAUNCHED): (_S.RUNNING, (_A.WATCH,)),
-    (_S.RUNNING, _E.IDENTIFIED): (_S.RUNNING, (_A.WATCH,)),
-    (_S.RUNNING, _E.LIMIT_SEEN): _PAUSE,
-    (_S.RUNNING, _E.HANDOFF_ASKED): _PAUSE,
-    (_S.RUNNING, _E.STOP_ASKED): _PAUSE,
-    (_S.RUNNING, _E.AGENT_DIED): _PAUSE,
-    (_S.RUNNING, _E.AGENT_DONE): (_S.DONE, _REST),
-    (_S.PAUSING, _E.SNAPSHOT_TAKEN): (_S.SNAPSHOTTED, (_A.FENCE, _A.BUILD)),
-    (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): (_S.SNAPSHOTTED, (_A.FENCE, _A.BUILD)),
-    (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.ENVELOPE_BUILT, _E.CHOSEN): (_S.DISPATCHED, (_A.VERIFY, _A.LAUNCH)),
-    (_S.ENVELOPE_BUILT, _E.NONE_LEFT): (_S.NEEDS_HUMAN, _REST),
-    (_S.ENVELOPE_BUILT, _E.STOP_ASKED): (_S.STOPPED, _REST),
-    (_S.DISPATCHED, _E.LAUNCHED): (_S.RESUMING, (_A.WATCH,)),
-    (_S.DISPATCHED, _E.PASSED_OVER): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.DISPATCHED, _E.REFUSED): (_S.FAILED, _REST),
-    (_S.ENVELOPE_BUILT, _E.STRAYED): _PAUSE,
-    (_S.DISPATCHED, _E.STRAYED): _PAUSE,
-    (_S.RESUMING, _E.IDENTIFIED): (_S.RESUMING, (_A.WATCH,)),
-    (_S.RESUMING, _E.ACKNOWLEDGED): (_S.RUNNING, (_A.WATCH,)),
-    (_S.RESUMING, _E.PASSED_OVER): (_S.ENVELOPE_BUILT, (_A.CHOOSE,)),
-    (_S.RESUMING, _E.STRAYED): _PAUSE,
-    (_S.RESUMING, _E.STOP_ASKED): _PAUSE,
-    (_S.NEEDS_HUMAN, _E.HANDOFF_ASKED): _PAUSE,
-    (_S.STOPPED, _E.HANDOFF_ASKED): _PAUSE,
-    (_S.WAITING, _E.HANDOFF_ASKED): _PAUSE,
-    (_S.FAILED, _E.HANDOFF_ASKED): _PAUSE,
-    (_S.NEEDS_HUMAN, _E.ACCEPTED): (_S.NEEDS_HUMAN, _REST),
-    (_S.STOPPED, _E.ACCEPTED): (_S.STOPPED, _REST),
-} | {(state, event): (state, _REST) for state in RESTS for event in (_E.LANDED, _E.DROPPED)}
+TRANSITIONS: Mapping[tuple[State, Event], State] = {
+    (_S.RUNNING, _E.STARTED): _S.RUNNING,
+    (_S.RUNNING, _E.LAUNCHED): _S.RUNNING,
+    (_S.RUNNING, _E.IDENTIFIED): _S.RUNNING,
+    (_S.RUNNING, _E.LIMIT_SEEN): _S.PAUSING,
+    (_S.RUNNING, _E.HANDOFF_ASKED): _S.PAUSING,
+    (_S.RUNNING, _E.STOP_ASKED): _S.PAUSING,
+    (_S.RUNNING, _E.AGENT_DIED): _S.PAUSING,
+    (_S.RUNNING, _E.AGENT_DONE): _S.DONE,
+    (_S.PAUSING, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
+    (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
+    (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): _S.ENVELOPE_BUILT,
+    (_S.ENVELOPE_BUILT, _E.CHOSEN): _S.DISPATCHED,
+    (_S.ENVELOPE_BUILT, _E.NONE_LEFT): _S.NEEDS_HUMAN,
+    (_S.ENVELOPE_BUILT, _E.STOP_ASKED): _S.STOPPED,
+    (_S.DISPATCHED, _E.LAUNCHED): _S.RESUMING,
+    (_S.DISPATCHED, _E.PASSED_OVER): _S.ENVELOPE_BUILT,
+    (_S.DISPATCHED, _E.REFUSED): _S.FAILED,
+    (_S.ENVELOPE_BUILT, _E.STRAYED): _S.PAUSING,
+    (_S.DISPATCHED, _E.STRAYED): _S.PAUSING,
+    (_S.RESUMING, _E.IDENTIFIED): _S.RESUMING,
+    (_S.RESUMING, _E.ACKNOWLEDGED): _S.RUNNING,
+    (_S.RESUMING, _E.PASSED_OVER): _S.ENVELOPE_BUILT,
+    (_S.RESUMING, _E.STRAYED): _S.PAUSING,
+    (_S.RESUMING, _E.STOP_ASKED): _S.PAUSING,
+    (_S.NEEDS_HUMAN, _E.HANDOFF_ASKED): _S.PAUSING,
+    (_S.STOPPED, _E.HANDOFF_ASKED): _S.PAUSING,
+    (_S.FAILED, _E.HANDOFF_ASKED): _S.PAUSING,
+    (_S.NEEDS_HUMAN, _E.ACCEPTED): _S.NEEDS_HUMAN,
+    (_S.STOPPED, _E.ACCEPTED): _S.STOPPED,
+} | {(state, event): state for state in RESTS for event in (_E.LANDED, _E.DROPPED)}
 
 
-def step(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
-    """The next state and the actions due in it; an event that means nothing here changes nothing."""
-    return TRANSITIONS.get((state, event), (state, ()))
+def step(state: State, event: Event) -> State:
+    """The next state; an event that means nothing here changes nothing."""
+    return TRANSITIONS.get((state, event), state)
 
 
 def diagram() -> str:
     """The state diagram of `docs/architecture.md`, as Mermaid text, drawn from the table that the program runs on."""
     edges: dict[tuple[State, State], list[str]] = {}
-    for (state, event), (after, _) in TRANSITIONS.items():
+    for (state, event), after in TRANSITIONS.items():
         if event not in (Event.LANDED, Event.DROPPED):
             edges.setdefault((state, after), []).append(event.value)
     lines = ["stateDiagram-v2", "    [*] --> RUNNING: started"]

@@ -22,6 +22,7 @@ from relay_git.git.store import BLOB_MODE, ZERO, Commit, Oid, RefUpdate, Store, 
 from relay_git.session import SessionId
 
 FORMAT, VERSION = "git-relay-state", 1
+_OF_THE_NEXT = (Event.CHOSEN, Event.LAUNCHED, Event.IDENTIFIED)  # the leg of such an entry is still the one before
 _CONTRACT_FILES = (b"contract.json", b"contract.md")
 
 
@@ -215,7 +216,10 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
 
 def message(entry: Entry) -> str:
     """The entry in words, for `git log`."""
-    first = f"{entry.session_id}: leg {entry.leg} ({entry.agent}) {entry.event.replace('-', ' ')}"
+    event = entry.event.replace("-", " ")
+    if entry.next_agent and entry.event in _OF_THE_NEXT:
+        event = f"handed over; {entry.next_agent} {event} as leg {entry.leg + 1}"
+    first = f"{entry.session_id}: leg {entry.leg} ({entry.agent}) {event}"
     lines = [f"Task: {entry.title}"]
     if entry.reason:
         lines.append(f"Reason: {entry.reason}")

@@ -101,7 +101,7 @@ class Run:
         """Append what has happened to the journal; the state follows from the table alone."""
         if (self.state, event) not in TRANSITIONS:
             raise AssertionError(f"{event} means nothing in {self.state}")
-        after, _ = step(self.state, event)
+        after = step(self.state, event)
         entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
         # A reason quotes what an agent said on stderr, and refs must hold no secret.
         entry = replace(entry, reason=redact(entry.reason)[0], passed_over=tuple(map(_redacted, entry.passed_over)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+from itertools import pairwise
 
 import pytest
 
+from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from tests.cli.scene import HANG, LIMIT, TAKE_OVER, TO_THE_LIMIT, WORK, only_session, say
 
 
@@ -75,6 +77,23 @@ def test_log_as_json_says_all_that_the_table_says(handed, relay) -> None:
         assert all(
             word.strip("();") in json.dumps(entry) for word in (what[0].split() if what else ()) if word != "next:"
         )
+
+
+def test_the_journal_of_a_real_run_follows_the_table_from_entry_to_entry(handed, relay) -> None:
+    entries = json.loads(relay("log", "--json", cwd=handed.path).stdout)["entries"]
+    for before, after in pairwise(entries):
+        assert TRANSITIONS[State(before["state"]), Event(after["event"])] == after["state"]
+    launched = [e for e in entries if e["event"] == "launched"]
+    assert [(e["state"], e["leg"], e["nextAgent"]) for e in launched] == [("RUNNING", 1, ""), ("RESUMING", 1, "demo")]
+    told = handed.git("log", "--format=%s", f"refs/relay/sessions/{only_session(handed.path)}")
+    assert "leg 1 (demo) handed over; demo launched as leg 2" in told
+
+
+@pytest.mark.parametrize("words", [["verify"], ["verify", "--all"]])
+def test_verify_where_git_relay_was_never_used_finds_nothing_wrong(repo, relay, words) -> None:
+    ran = relay(*words, cwd=repo.path)
+    assert (ran.rc, ran.stdout) == (0, "no contract yet: the first is built at the first handoff\n")
+    assert json.loads(relay(*words, "--json", cwd=repo.path).stdout) == {"contracts": [], "refused": 0}
 
 
 def test_verify_as_json_says_all_that_the_table_says(handed, relay) -> None:

@@ -64,10 +64,11 @@ def test_stock_git_shows_briefs_and_history_in_words(written) -> None:
     assert shown.count("# git relay brief") == 2
     assert f"Contract: c-{session.id}-2" in shown
     history = session.main.git("log", "--first-parent", "--reverse", "--format=%s", f"refs/relay/sessions/{session.id}")
-    assert history.split("\n")[:3] == [
+    assert history.split("\n")[:4] == [
         f"{session.id}: leg 1 (demo) started",
         f"{session.id}: leg 1 (demo) snapshot taken",
         f"{session.id}: leg 1 (demo) contract built",
+        f"{session.id}: leg 1 (demo) handed over; demo chosen as leg 2",
     ]
 
 
