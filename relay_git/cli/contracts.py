@@ -18,6 +18,7 @@ from relay_git.git.store import Store
 from relay_git.ledger import journal, replay
 from relay_git.ledger.key import load
 from relay_git.ledger.replay import Checked, Found, RepoSnapshots
+from relay_git.session import SessionId
 from relay_git.supervisor.run import take_up
 
 
@@ -44,23 +45,20 @@ def verify(word: str | None, *, everything: bool, as_json: bool) -> int:
     sessions = journal.sessions(store)
     if everything or (word is None and len(sessions) != 1):
         # Where there is no session there may never have been a key: it is asked for only when there is one.
-        rows = [row for session in sessions for row in replay.check(repo, store, load(repo), session)]
+        rows = [_line(row) for row in replay.check_all(repo, store, load(repo))] if sessions else []
     else:
-        found = _find(store, word, may_lack=True)
-        session = found.session_id if found is not None else journal.find(store, word)
-        rows = replay.check(repo, store, load(repo), session)
-        if found is not None and word is not None and word not in session:
-            rows = [r for r in rows if r.contract_id == found.contract_id]
-    refused = sum(isinstance(r.verdict, Refused) for r in rows)
+        found = _by_id(store, word)
+        session = found.session_id if found is not None else _session(store, word)
+        rows = [_line(row) for row in replay.check(repo, store, load(repo), session)]
+        if found is not None:
+            rows = [r for r in rows if r["contractId"] == found.contract_id]
+    refused = sum(not r["outcome"].accepted for r in rows)
     if as_json:
-        print_json({"contracts": [_row(r) for r in rows], "refused": refused})
+        print_json({"contracts": rows, "refused": refused})
     elif not rows:
         print("no contract yet: the first is built at the first handoff")
     else:
-        print_table(
-            ("CONTRACT", "SESSION", "LEG", "OUTCOME", "WHY"),
-            [(r.contract_id, r.session_id, r.leg, r.verdict.outcome, r.verdict.reason) for r in rows],
-        )
+        print_table(("CONTRACT", "SESSION", "LEG", "OUTCOME", "WHY"), [tuple(r.values()) for r in rows])
     return ExitCode.REFUSED if refused else ExitCode.DONE
 
 
@@ -115,36 +113,47 @@ def _record_by_hand(repo: Repo, store: Store, found: Found) -> None:
         run.record(Event.ACCEPTED, reason="accepted by hand")
 
 
-def _find(store: Store, word: str | None, *, may_lack: bool = False) -> Any:  # noqa: ANN401 - Found, or None where it may lack
+def _find(store: Store, word: str | None) -> Found:
     """The newest contract of the session that the word names, or the contract that it names itself."""
-    if word is not None and word.startswith("c-"):
-        hits = [
-            f for s in journal.sessions(store) for f in replay.contracts(store, s) if f.contract_id.startswith(word)
-        ]
-        if len({(f.session_id, f.contract_id) for f in hits}) == 1:
-            return hits[0]
-        if hits:
-            raise UserError(f"{printable(word)} can mean {len(hits)} contracts", hint="give more of its id")
+    by_id = _by_id(store, word)
+    if by_id is not None:
+        return by_id
+    session = _session(store, word)
+    found = replay.contracts(store, session)
+    if not found:
+        raise UserError(
+            f"the session {session} has no contract yet: the first is built at its first handoff",
+            hint=f"git relay log {session}",
+        )
+    return found[-1]
+
+
+def _by_id(store: Store, word: str | None) -> Found | None:
+    """The contract whose id begins so; a session whose journal is damaged is not in the way of the others."""
+    if word is None or not word.startswith("c-"):
+        return None
+    readable = (found for _, found in replay.survey(store) if not isinstance(found, RelayError))
+    hits = [f for found in readable for f in found if f.contract_id.startswith(word)]
+    if len({(f.session_id, f.contract_id) for f in hits}) > 1:
+        raise UserError(f"{printable(word)} can mean {len(hits)} contracts", hint="give more of its id")
+    return hits[0] if hits else None
+
+
+def _session(store: Store, word: str | None) -> SessionId:
     try:
-        session = journal.find(store, word)
-    except RelayError:
+        return journal.find(store, word)
+    except UserError:
         if word is not None and word.startswith("c-"):
             raise UserError(f"no contract is named {printable(word)}", hint="git relay verify --all") from None
         raise
-    found = replay.contracts(store, session)
-    if found or may_lack:
-        return found[-1] if found else None
-    raise UserError(
-        f"the session {session} has no contract yet: the first is built at its first handoff",
-        hint=f"git relay log {session}",
-    )
 
 
-def _row(row: Checked) -> dict[str, Any]:
+def _line(row: Checked) -> dict[str, Any]:
+    """What is printed of a row: the contract itself is let go, since there may be many."""
     return {
         "contractId": row.contract_id,
         "sessionId": row.session_id,
         "leg": row.leg,
-        "outcome": str(row.verdict.outcome),
+        "outcome": row.verdict.outcome,
         "reason": row.verdict.reason,
     }

@@ -7,7 +7,7 @@ from typing import Any
 from relay_git.cli import context
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS, Event, State
-from relay_git.errors import ExitCode
+from relay_git.errors import ExitCode, RelayError
 from relay_git.git.repo import Repo
 from relay_git.git.store import Store
 from relay_git.ledger import journal
@@ -19,7 +19,7 @@ def status(word: str | None, *, as_json: bool, everything: bool) -> int:
     """Every session, or the one named, with the next command to type."""
     repo, store = context.open_repo()
     names = [journal.find(store, word)] if word is not None else journal.sessions(store)
-    shown = [_standing(repo, store, name) for name in names]
+    shown = [_standing_or_damage(repo, store, name) for name in names]
     shown = [s for s in shown if everything or word is not None or not s["dropped"]]
     if as_json:
         print_json({"sessions": shown})
@@ -44,6 +44,18 @@ def log(word: str | None, *, as_json: bool) -> int:
         rows = [(e.at, e.leg, e.agent, e.event, e.state, _what(e)) for e in entries]
         print_table(("AT", "LEG", "AGENT", "EVENT", "STATE", "WHAT"), rows)
     return ExitCode.DONE
+
+
+def _standing_or_damage(repo: Repo, store: Store, session: SessionId) -> dict[str, Any]:
+    """One damaged journal is a row of its own and not in the way of the others."""
+    try:
+        return _standing(repo, store, session)
+    except RelayError as error:
+        known = {"id": session, "state": "DAMAGED", "reason": str(error), "next": f"{error}; {error.hint}"}
+        flags = {"running": False, "interrupted": False, "dropped": False, "leg": 0}
+        lists: dict[str, Any] = {"legs": [], "candidates": [], "passedOver": []}
+        texts = ("title", "agent", "at", "startedAt", "branch", "worktree", "baseCommit", "contractId")
+        return known | flags | lists | dict.fromkeys(texts, "")
 
 
 def _standing(repo: Repo, store: Store, session: SessionId) -> dict[str, Any]:

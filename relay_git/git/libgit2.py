@@ -6,6 +6,7 @@ own reflog and lock rules are what the user's other tools expect; so refs move w
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 import pygit2
 
 from relay_git.errors import LedgerConflict, RepoError, printable
+from relay_git.git import history
 from relay_git.git.run import Git, failure
 from relay_git.git.store import AUTHOR, ZERO, Commit, Oid, RefUpdate, TreeEntry
 
@@ -104,6 +106,17 @@ class Libgit2Store:
         names = sorted(n for n in self._repo.references if n.startswith(prefix))
         found = ((n, self.ref(n)) for n in names)
         return ((n, oid) for n, oid in found if oid is not None)
+
+    def ref_names(self, prefix: str) -> list[str]:
+        names = {n for n in self._repo.references if n.startswith(prefix)}
+        # libgit2 passes over a file with garbage in it.
+        top = Path(self._repo.path)
+        files = (Path(folder) / f for folder, _, inner in os.walk(top / prefix) for f in inner)
+        loose = (os.fsencode(f.relative_to(top)).decode("utf-8", "replace") for f in files)
+        return sorted(names | {n for n in loose if pygit2.reference_is_valid_name(n)})
+
+    def changes(self, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:
+        return history.changes(self._git, tips, name)
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
         wanted = tuple(updates)

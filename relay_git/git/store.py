@@ -85,7 +85,13 @@ class Store(Protocol):
         """What a full ref name points at, symbolic refs followed; None where it does not exist."""
 
     def refs(self, prefix: str) -> Iterator[tuple[str, Oid]]:
-        """All refs below a prefix, by name."""
+        """All refs below a prefix that can be read, by name."""
+
+    def ref_names(self, prefix: str) -> list[str]:
+        """The names of all refs below a prefix, also of those that cannot be read."""
+
+    def changes(self, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:
+        """Where a file changes on the first-parent chains of `tips`, and the parents in that pruned history."""
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
         """Move all refs or none, each only from its `old`; raises LedgerConflict where one had another value."""

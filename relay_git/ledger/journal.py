@@ -2,7 +2,7 @@
 
 Promise: an entry is on disk (objects and ref fsynced) before the step that it announces begins, and is added only on
 top of the entry that the writer saw. The tree of an entry holds `state.json` and, once one was built, `contract.json`
-and `contract.md`; the entry that brings a contract has the snapshot as its second parent. See docs/format.md.
+and `contract.md`; an entry that tells of a new snapshot has that as its second parent. See docs/format.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from relay_git.contract.canonical import Malformed, canonical, strict_parse
 from relay_git.contract.lifecycle import Event, State
 from relay_git.contract.sign import Sealed
-from relay_git.errors import FormatTooNew, LedgerConflict, RepoError, UserError, printable
+from relay_git.errors import FormatTooNew, LedgerConflict, RelayError, RepoError, UserError, printable
 from relay_git.git.repo import JOURNALS, Repo, make_private
 from relay_git.git.store import BLOB_MODE, ZERO, Commit, Oid, RefUpdate, Store, TreeEntry
 from relay_git.session import SessionId
@@ -96,8 +96,8 @@ def ref_of(session: SessionId) -> str:
 
 
 def sessions(store: Store) -> list[SessionId]:
-    """The ids of all sessions, by name."""
-    return [SessionId(name.removeprefix(JOURNALS)) for name, _ in store.refs(JOURNALS)]
+    """The ids of all sessions, by name, also of those whose journal is damaged."""
+    return [SessionId(name.removeprefix(JOURNALS)) for name in store.ref_names(JOURNALS)]
 
 
 def find(store: Store, word: str | None) -> SessionId:
@@ -120,18 +120,28 @@ def find(store: Store, word: str | None) -> SessionId:
 def tip(store: Store, session: SessionId) -> Recorded:
     """The newest entry; raises RepoError where the journal is missing or damaged."""
     oid = store.ref(ref_of(session))
-    if oid is None:
-        raise RepoError(f"the session {session} has no journal", hint="git relay status")
-    return read(store, oid)
+    if oid is not None:
+        return read(store, oid)
+    if ref_of(session) in store.ref_names(JOURNALS):
+        raise RepoError(f"the journal of {session} is damaged: its ref names no object", hint="git fsck")
+    raise RepoError(f"the session {session} has no journal", hint="git relay status")
 
 
 def chain(store: Store, session: SessionId) -> Iterator[Recorded]:
-    """The entries from the newest to the first."""
-    oid = store.ref(ref_of(session))
-    while oid is not None:
-        recorded = read(store, oid)
+    """The entries from the newest to the first; raises RepoError where the journal is missing or damaged."""
+    recorded = tip(store, session)
+    yield recorded
+    while recorded.commit.parents:
+        recorded = read(store, recorded.commit.parents[0])
         yield recorded
-        oid = recorded.commit.parents[0] if recorded.commit.parents else None
+
+
+def parents(store: Store, oid: Oid) -> tuple[Oid, ...]:
+    """The entry before, and the snapshot where the entry tells of one; raises RepoError where there is no commit."""
+    commit = store.commit(oid)
+    if commit is None:
+        raise RepoError(f"the journal entry {oid} is damaged: it is no commit", hint="git fsck")
+    return commit.parents
 
 
 def read(store: Store, oid: Oid) -> Recorded:
@@ -168,7 +178,7 @@ def writer(repo: Repo, session: SessionId) -> Iterator[None]:
 
     file = repo.lock_file(session)
     make_private(file.parent)
-    lock = FileLock(file, timeout=1)  # a look by `is_running` may hold it for a moment
+    lock = FileLock(file, timeout=1, mode=0o600)  # a look by `is_running` may hold it for a moment
     try:
         lock.acquire()
     except Timeout as error:
@@ -204,7 +214,7 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
         blobs |= dict(zip(_CONTRACT_FILES, (before.contract, before.brief), strict=True))
     tree = store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in blobs.items())
     parents = [before.oid] if before is not None else []
-    if sealed is not None or entry.event is Event.SNAPSHOT_TAKEN:
+    if sealed is not None or (entry.event in _KEEPING and entry.snapshot):
         parents.append(Oid(entry.snapshot))  # so that no gc can take it, wherever the branch stands
     when = int(datetime.fromisoformat(entry.at).timestamp())
     oid = store.write_commit(tree, parents, message(entry), when)
@@ -233,7 +243,10 @@ def message(entry: Entry) -> str:
 
 
 def _is_dropped(store: Store, session: SessionId) -> bool:
-    return tip(store, session).entry.event is Event.DROPPED
+    try:
+        return tip(store, session).entry.event is Event.DROPPED
+    except RelayError:
+        return False  # a damaged one is not passed over in silence: the user names the session meant
 
 
 def _camel(name: str) -> str:

@@ -36,8 +36,13 @@ def write(
 
 def read(store: Store, session: SessionId) -> dict[Oid, bytes]:
     """The notes of a session by the commit that they stand on."""
-    found = ((commit, store.blob(blob)) for commit, blob in _notes(store, store.ref(ref_of(session))))
+    found = ((commit, store.blob(blob)) for commit, blob in listed(store, session).items())
     return {commit: data for commit, data in found if data is not None}
+
+
+def listed(store: Store, session: SessionId) -> dict[Oid, Oid]:
+    """The blob of each note of a session, unread, by the commit that it stands on."""
+    return dict(_notes(store, store.ref(ref_of(session))))
 
 
 def _notes(store: Store, tip: Oid | None) -> Iterator[tuple[Oid, Oid]]:

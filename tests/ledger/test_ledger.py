@@ -81,11 +81,18 @@ def test_a_contract_survives_gc_prune_and_repack_to_the_byte(written) -> None:
     assert outcomes(written) == ["superseded", "valid"]
 
 
-def forge(written, files: dict[bytes, bytes], *, at_tip: bool = False, parent: Oid | None = None) -> None:
+def forge(
+    written,
+    files: dict[bytes, bytes],
+    *,
+    at_tip: bool = False,
+    parent: Oid | None = None,
+    without: tuple[bytes, ...] = (),
+) -> None:
     """Put other bytes in the journal at the entry that brought the newest contract, as a same-user attacker could."""
     store, built = written.session.store, written.brought[-1]
     base = written.tip if at_tip else built
-    entries = {e.name: e for e in store.tree(base.commit.tree)}
+    entries = {e.name: e for e in store.tree(base.commit.tree) if e.name not in without}
     for name, data in files.items():
         entries[name] = TreeEntry(name, BLOB_MODE, store.write_blob(data))
     parents = [base.oid] if at_tip else [base.commit.parents[0], parent or base.commit.parents[1]]
@@ -117,6 +124,42 @@ def test_an_older_contract_put_on_the_tip_is_misplaced(written) -> None:
     brief = written.session.store.blob(old.brief)
     forge(written, {b"contract.json": stored(written, 0), b"contract.md": brief}, at_tip=True)
     assert refused(written) == "misplaced"
+
+
+def test_a_contract_that_vanishes_at_the_tip_is_refused(written) -> None:
+    forge(written, {}, at_tip=True, without=(b"contract.json",))
+    assert refused(written) == "malformed"
+
+
+def test_a_tip_that_names_a_contract_in_a_journal_without_one_is_refused(written) -> None:
+    session, tip = written.session, written.tip
+    state = {b"state.json": session.store.write_blob(tip.entry.to_json())}
+    tree = session.store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in state.items())
+    commit = session.store.write_commit(tree, [], "forged", 1)
+    session.store.move([RefUpdate(journal.ref_of(session.id), commit, tip.oid)], "forge")
+    assert "misplaced" in outcomes(written)
+    with pytest.raises(SignatureRefused):
+        replay.current(session.repo, session.store, written.key, session.id)
+
+
+def test_a_tip_that_names_another_contract_is_misplaced(written) -> None:
+    written.step(Event.LIMIT_SEEN, State.PAUSING, contract_id="c-other")
+    assert refused(written) == "misplaced"
+
+
+def test_a_replaced_entry_hides_nothing(written) -> None:
+    """`git replace` is for the user's eyes: what was recorded is read."""
+    session = written.session
+    session.main.git("replace", written.brought[1].oid, written.brought[0].oid)
+    assert outcomes(written) == ["superseded", "valid"]
+
+
+def test_a_chain_that_two_refs_share_is_read_for_each(written) -> None:
+    session = written.session
+    session.main.git("update-ref", "refs/relay/sessions/copy", written.tip.oid)
+    rows = list(replay.check_all(session.repo, session.store, written.key))
+    found = [(row.session_id, str(row.verdict.outcome)) for row in rows]
+    assert found == [("copy", "misplaced")] * 2 + [(session.id, "superseded"), (session.id, "valid")]
 
 
 def test_a_contract_of_another_session_is_misplaced(written, repo) -> None:
