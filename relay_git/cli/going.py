@@ -16,7 +16,7 @@ from relay_git.agents.agent import Unready
 from relay_git.cli import context
 from relay_git.cli.teller import ConsoleTeller
 from relay_git.contract.lifecycle import RESTS, Event, State
-from relay_git.errors import AgentError, ExitCode, RelayError, UserError
+from relay_git.errors import AgentError, ExitCode, LedgerConflict, RelayError, UserError
 from relay_git.git.repo import Repo, no_work_tree
 from relay_git.git.run import disk_error
 from relay_git.git.store import Store
@@ -83,6 +83,17 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
     return _go_on(repo, store, session, name, reason)
 
 
+def resume(word: str | None) -> int:
+    """Carry a session on after a stop or a crash, with the agent that was at work or was next."""
+    repo, store = context.open_repo()
+    session = journal.find(store, word)
+    entry = journal.tip(store, session).entry
+    _refuse_if_over(entry)
+    if journal.is_running(repo, session):
+        raise LedgerConflict(f"another git relay is running the session {session}", hint=f"git relay status {session}")
+    return _go_on(repo, store, session, entry.next_agent or entry.agent, "resumed by the user")
+
+
 def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str) -> int:
     """Carry a session on that no supervisor holds, from wherever its journal stands."""
     teller = ConsoleTeller()
@@ -135,7 +146,7 @@ def _leave(run: Run) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending it takes seconds at the most, and must be done
         fence(run, None)
         print(f"git relay: the session {run.session} is interrupted; its worktree is as it was", file=sys.stderr)
-        print(f"hint: to go on: git relay handoff {run.session} --to AGENT", file=sys.stderr)
+        print(f"hint: to go on: git relay resume {run.session}", file=sys.stderr)
 
 
 def _tell_end(run: Run, state: State) -> int:
@@ -149,7 +160,7 @@ def _tell_end(run: Run, state: State) -> int:
             return ExitCode.DONE
         case State.STOPPED:
             say(f"{name} is stopped; the contract {entry.contract_id} is kept")
-            say(f"go on:   git relay handoff {name} --to AGENT")
+            say(f"go on:   git relay resume {name}, or git relay handoff {name} --to AGENT")
             return ExitCode.INTERRUPTED if run.around.stop.is_set() else ExitCode.DONE
         case State.FAILED:
             say(f"{name} has failed: {entry.reason}")
