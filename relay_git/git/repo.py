@@ -181,13 +181,22 @@ def no_work_tree() -> RepoError:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder 0700 with its parents below the git dir; raises RepoError on a full or read-only disk."""
+    """Make a folder 0700, and with it all that it lies in up to our `relay/`; raises RepoError if it cannot."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-            folder.chmod(0o700)
+        for place in reversed(_up_to_relay(folder)):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(place.stat().st_mode) & 0o077:
+                place.chmod(0o700)
     except OSError as error:
         raise disk_error(error, "a private folder could not be made") from error
+
+
+def _up_to_relay(folder: Path) -> list[Path]:
+    """The folder and its parents, inmost first, up to the `relay/` of the git dir; elsewhere the folder alone."""
+    for i, parent in enumerate((folder, *folder.parents)):
+        if parent.name == "relay" and (parent.parent / "HEAD").exists():
+            return [folder, *folder.parents][: i + 1]
+    return [folder]
 
 
 def write_private(file: Path, data: bytes) -> None:

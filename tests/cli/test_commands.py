@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +89,14 @@ def test_the_journal_of_a_real_run_follows_the_table_from_entry_to_entry(handed,
     assert [(e["state"], e["leg"], e["nextAgent"]) for e in launched] == [("RUNNING", 1, ""), ("RESUMING", 1, "demo")]
     told = handed.git("log", "--format=%s", f"refs/relay/sessions/{only_session(handed.path)}")
     assert "leg 1 (demo) handed over; demo launched as leg 2" in told
+
+
+def test_nobody_else_may_read_what_lies_below_relay(handed) -> None:
+    relay_dir = handed.git_dir / "relay"
+    found = {p: stat.S_IMODE(p.stat().st_mode) for p in (relay_dir, *relay_dir.rglob("*"))}
+    assert {p.name for p in found} >= {"key", "locks", "logs", "spool", only_session(handed.path)}
+    open_to_others = {p.relative_to(relay_dir) for p, mode in found.items() if mode & 0o077}
+    assert open_to_others <= {Path("locks/worktrees.lock")}, "that one is empty, in a folder that nobody else can enter"
 
 
 @pytest.mark.parametrize("words", [["verify"], ["verify", "--all"]])
