@@ -214,7 +214,7 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
         blobs |= dict(zip(_CONTRACT_FILES, (before.contract, before.brief), strict=True))
     tree = store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in blobs.items())
     parents = [before.oid] if before is not None else []
-    if sealed is not None or (entry.event in _KEEPING and entry.snapshot):
+    if sealed is not None or entry.event is Event.SNAPSHOT_TAKEN:
         parents.append(Oid(entry.snapshot))  # so that no gc can take it, wherever the branch stands
     when = int(datetime.fromisoformat(entry.at).timestamp())
     oid = store.write_commit(tree, parents, message(entry), when)
