@@ -181,13 +181,20 @@ def land(
 def drop(
     session: Session = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where work would be lost; the journal and the notes go too.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Also where the work is not landed, a state is broken, or files that no commit has are lost.",
+        ),
+    ] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="The journal and the notes go too, with the commits that only they keep.")
     ] = False,
 ) -> int:
-    """Take a session's worktree and branch away, once its work is on another branch. The journal stays."""
+    """Take a session's worktree and branch away, once its work is landed. The journal stays and keeps its commits."""
     from relay_git.cli import ending
 
-    return ending.drop(session, force=force)
+    return ending.drop(session, force=force, purge=purge)
 
 
 @app.command()

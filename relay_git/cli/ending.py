@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from relay_git.cli import context
-from relay_git.errors import ExitCode, UserError
+from relay_git.errors import ExitCode, RepoError, UserError
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
+from relay_git.session import SessionId
 from relay_git.supervisor import landing
 from relay_git.supervisor.landing import How
-from relay_git.supervisor.run import take_up
+from relay_git.supervisor.run import Surroundings, take_up
 
 
 def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
@@ -30,14 +31,26 @@ def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
     return ExitCode.DONE
 
 
-def drop(word: str | None, *, force: bool) -> int:
+def drop(word: str | None, *, force: bool, purge: bool) -> int:
     """Take the session away and say what went."""
     repo, store = context.open_repo()
     session = journal.find(store, word)
     with journal.writer(repo, session):
-        run = take_up(context.surroundings(repo, store, load(repo)), session)
-        for line in landing.drop(run, force=force):
+        around = context.surroundings(repo, store, load(repo))
+        for line in _drop(around, session, force=force, purge=purge):
             print(f"removed {line}")
-    if not force:
+    if not purge:
         print(f"kept the history: git relay log {session}")
     return ExitCode.DONE
+
+
+def _drop(around: Surroundings, session: SessionId, *, force: bool, purge: bool) -> tuple[str, ...]:
+    try:
+        run = take_up(around, session)
+    except RepoError as error:
+        if force and purge:
+            return landing.raze(around, session)
+        raise RepoError(
+            str(error), hint=f"git fsck; to give it up: git relay drop --force --purge {session}"
+        ) from error
+    return landing.drop(run, force=force, purge=purge)

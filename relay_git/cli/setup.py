@@ -53,7 +53,7 @@ def uninstall(*, key: bool) -> int:
     except OSError as error:
         raise disk_error(error, "not all could be taken out") from error
     for session in names:
-        print(f"kept the session {session}; to remove it: git relay drop --force {session}")
+        print(f"kept the session {session}; to remove it: git relay drop --purge {session}")
     if repo.key_file.exists():
         print(f"kept the signing key {repo.key_file}; with --key it goes too")
     return ExitCode.DONE

@@ -61,11 +61,22 @@ First run this, it tells git relay that you have taken over:
 
     git relay accept {identity}
 
-- You are on branch {code(_text(contract, "branch"), 200)}, in this worktree, which holds the snapshot. Stay on it.
+{_where(contract)}
 - Commit small and often: every commit is a point where work can be handed over without loss.
 {_TRAILERS}
 - More than is shown here: `git relay show {identity} --json`, and `git log` for the commits.
 """
+
+
+def _where(contract: JsonObject) -> str:
+    """What HEAD names in the worktree; an empty branch means that it is detached."""
+    branch, own = _text(contract, "branch"), f"relay/{_text(contract, 'sessionId')}"
+    if branch == own:
+        return f"- You are on branch {code(branch, 200)}, in this worktree, which holds the snapshot. Stay on it."
+    stands = f"You are on branch {code(branch, 200)}" if branch else "HEAD is detached"
+    return f"""\
+- {stands} in this worktree, which holds the snapshot. The session's branch is {code(own, 200)}, and only what
+  is on it can be landed: finish or abort what stands half-done (`git status`), then bring the work over to it."""
 
 
 Entry = list[str]

@@ -85,7 +85,9 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = {
     (_S.FAILED, _E.HANDOFF_ASKED): _S.PAUSING,
     (_S.NEEDS_HUMAN, _E.ACCEPTED): _S.NEEDS_HUMAN,
     (_S.STOPPED, _E.ACCEPTED): _S.STOPPED,
-} | {(state, event): state for state in RESTS for event in (_E.LANDED, _E.DROPPED)}
+} | {(state, event): state for state in RESTS for event in (_E.LANDED, _E.DROPPED)} | {
+    (state, _E.DROPPED): _S.STOPPED for state in State if state not in RESTS  # given up by the user while at work
+}
 
 
 def step(state: State, event: Event) -> State:

@@ -39,6 +39,17 @@ class Snapshot:
     losses: tuple[str, ...]
     mended: tuple[str, ...]
 
+    def elsewhere(self, session: SessionId) -> str:
+        """What HEAD names, in words, where that is not the session's own branch."""
+        if self.branch == worktree.branch_of(session):
+            return ""
+        return f"branch {printable(self.branch.removeprefix('refs/heads/'))}" if self.branch else "a detached HEAD"
+
+    def told(self, session: SessionId) -> str:
+        """The same as the end of a sentence for the user."""
+        where = self.elsewhere(session)
+        return f"; its work stands on {where} at {self.commit[:12]}, not on relay/{session}" if where else ""
+
 
 def take(
     repo: Repo, store: Store, session: SessionId, message: str, when: int, leave_out: tuple[Path, ...] = ()

@@ -23,6 +23,7 @@ from relay_git.session import SessionId
 
 FORMAT, VERSION = "git-relay-state", 1
 _OF_THE_NEXT = (Event.CHOSEN, Event.LAUNCHED, Event.IDENTIFIED)  # the leg of such an entry is still the one before
+_KEEPING = frozenset({Event.SNAPSHOT_TAKEN, Event.AGENT_DONE, Event.LANDED, Event.DROPPED})
 _CONTRACT_FILES = (b"contract.json", b"contract.md")
 
 
@@ -40,7 +41,8 @@ class Entry:
 
     `at` is RFC 3339 UTC. `pid` and `pid_started` (milliseconds since 1970) name the leg's process, `supervisor` the pid
     of the writer; 0 means none. `candidates` are the agents still to be tried, in the user's order, `passed_over` those
-    that were tried for this contract. `reason` is why the leg paused or ended, in words.
+    that were tried for this contract. `reason` is why the leg paused or ended, in words. `stands` says what HEAD of the
+    worktree named when the agent was done, where that was not the session's branch; `landed` is what a landing became.
     """
 
     session_id: SessionId
@@ -66,6 +68,8 @@ class Entry:
     candidates: tuple[str, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     permission: str = ""
+    stands: str = ""
+    landed: str = ""
 
     def to_json(self) -> bytes:
         """The canonical bytes of `state.json`."""
@@ -214,7 +218,7 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
         blobs |= dict(zip(_CONTRACT_FILES, (before.contract, before.brief), strict=True))
     tree = store.write_tree(TreeEntry(name, BLOB_MODE, oid) for name, oid in blobs.items())
     parents = [before.oid] if before is not None else []
-    if sealed is not None or entry.event is Event.SNAPSHOT_TAKEN:
+    if sealed is not None or (entry.event in _KEEPING and entry.snapshot):
         parents.append(Oid(entry.snapshot))  # so that no gc can take it, wherever the branch stands
     when = int(datetime.fromisoformat(entry.at).timestamp())
     oid = store.write_commit(tree, parents, message(entry), when)

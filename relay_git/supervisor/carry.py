@@ -121,7 +121,9 @@ def _done(run: Run, watcher: Watcher) -> None:
     left = "; files it had not committed were kept as a snapshot commit" if taken.commit != taken.head else ""
     run.record(
         Event.AGENT_DONE,
-        reason=f"{watcher.agent.name} finished{left}",
+        reason=f"{watcher.agent.name} finished{left}{taken.told(run.session)}",
+        snapshot=taken.commit,
+        stands=taken.elsewhere(run.session),
         pid=0,
         pid_started=0,
         supervisor=0,

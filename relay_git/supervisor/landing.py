@@ -1,11 +1,13 @@
 """The end of a session's life: land its work on the user's branch, or drop it.
 
 Promise: landing is tried in memory first and leaves a printed way back; a conflict or a hook that refuses leaves the
-user's branch, index and files as they were. Dropping deletes nothing that no other ref reaches, unless forced.
+user's branch, index and files as they were. Landing takes all that the session holds or refuses. Dropping deletes
+nothing that no other ref reaches, unless forced; the journal stays, and keeps the commits, unless it is to be purged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass
@@ -21,7 +23,8 @@ from relay_git.git.store import ZERO, Oid, RefUpdate
 from relay_git.ledger import journal, notes
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff
-from relay_git.supervisor.run import Run
+from relay_git.supervisor.process import Mark, end_tree
+from relay_git.supervisor.run import Run, Surroundings
 
 
 class How(StrEnum):
@@ -44,7 +47,7 @@ class Landed:
 def land(run: Run, how: How) -> Landed:
     """Bring the session's commits to the branch that the user stands on."""
     repo, store, session = run.around.repo, run.around.store, run.session
-    _at_rest(run)
+    _at_rest(run, f"git relay handoff {session}")
     git = _user_tree(repo)
     branch = git.text("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1))
     before, base = repo.resolve("HEAD"), Oid(run.tip.entry.base_commit)
@@ -53,13 +56,15 @@ def land(run: Run, how: How) -> Landed:
             "your work tree is on no branch (detached HEAD), so there is nothing to land on", hint="git switch BRANCH"
         )
     _clean(git)
-    if run.worktree.exists() and handoff.take_snapshot(run).operation:
+    stand = _stand(run)
+    if stand.operation:
         raise RepoError(
             "a merge or rebase stands half-done in the session's worktree", hint=f"git -C {run.worktree} status"
         )
     work = store.ref(worktree.branch_of(session))
     if work is None:
         raise RepoError(f"the session's branch relay/{session} is gone", hint=f"git relay show {session}")
+    _refuse_astray(run, git, stand, work, before)
     if _reaches(git, work, before):
         return Landed(branch, before, before)
     _nothing_in_the_way(git, before, _no_conflict(git, before, work, session))
@@ -75,42 +80,75 @@ def land(run: Run, how: How) -> Landed:
             ) from error
         raise type(error)(f"{error}; your branch {branch} is as it was", hint=error.hint) from error
     after = repo.resolve("HEAD") or before
-    run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} to {after[:12]}")
+    run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} to {after[:12]}", snapshot=work, landed=after)
     return Landed(branch, before, after)
 
 
-def drop(run: Run, *, force: bool) -> tuple[str, ...]:
-    """Take the session's worktree and branch away, with `force` its journal and notes too; says what went."""
-    repo, store, session = run.around.repo, run.around.store, run.session
-    _at_rest(run)
-    if run.tip.entry.event is Event.DROPPED and not force:
+def drop(run: Run, *, force: bool, purge: bool) -> tuple[str, ...]:
+    """Take the session's worktree and branch away, with `purge` its journal and notes too; says what went.
+
+    Without `purge` the journal keeps every commit of the session; `force` then gives up only files that are in none.
+    """
+    repo, session = run.around.repo, run.session
+    dropped = run.tip.entry.event is Event.DROPPED
+    if dropped and not purge:
         raise UserError(
-            f"the session {session} is dropped already; its history is kept", hint=f"git relay drop --force {session}"
+            f"the session {session} is dropped already; its history is kept", hint=f"git relay drop --purge {session}"
         )
-    if repo.work_tree is not None and repo.work_tree == run.worktree:
+    if repo.git_dir == repo.worktree_git_dir(session) or repo.work_tree == run.worktree:
         raise UserError("you stand in the worktree that is to be dropped", hint=f"cd {repo.home}")
     if not force:
-        _refuse_loss(run)
-    gone = [f"worktree {run.worktree}"]
+        _at_rest(run, f"git relay drop --force {session}")
+        _refuse_loss(run, purge=purge)
+    elif run.state not in RESTS:
+        handoff.fence(run, None)  # its supervisor is gone, but an agent of it may still be at work
+    kept = "" if purge else _kept(run)
     worktree.remove(repo, session)
+    if not purge:
+        run.record(Event.DROPPED, reason="dropped by the user", snapshot=kept, pid=0, pid_started=0, supervisor=0)
+    return (f"worktree {run.worktree}", *_take_refs(run.around, session, purge=purge))
+
+
+def raze(around: Surroundings, session: SessionId) -> tuple[str, ...]:
+    """Take a session away whose journal cannot be read, with all that there is of it; says what went."""
+    left = end_tree(Mark(session, around.repo.relay_dir), 0, around.settings.term_grace)
+    if left:
+        raise RepoError(f"processes of {session} cannot be ended (pid {', '.join(map(str, left))})", hint="end them")
+    worktree.remove(around.repo, session)
+    return (f"worktree {around.repo.session_dir(session)}", *_take_refs(around, session, purge=True))
+
+
+def _take_refs(around: Surroundings, session: SessionId, *, purge: bool) -> list[str]:
+    repo, store = around.repo, around.store
     doomed = [worktree.branch_of(session)]
-    if force:
+    if purge:
         doomed += [journal.ref_of(session), notes.ref_of(session)]
     updates = [RefUpdate(name, ZERO, now) for name in doomed if (now := store.ref(name)) is not None]
-    if not force:
-        run.record(Event.DROPPED, reason="dropped by the user")
     store.move(updates, "relay: drop")
-    gone += [f"{u.name} (was {u.old})" for u in updates]
     for folder in (repo.spool_dir(session), repo.log_dir(session)):
         shutil.rmtree(folder, ignore_errors=True)
-    return tuple(gone)
+    return [f"{u.name} (was {u.old})" for u in updates]
 
 
-def _at_rest(run: Run) -> None:
+def _kept(run: Run) -> str:
+    """The commit that the journal is to keep of a dropped session: its branch, and what HEAD of its worktree names."""
+    repo, store = run.around.repo, run.around.store
+    found = (store.ref(worktree.branch_of(run.session)), _head(run), Oid(run.tip.entry.snapshot))
+    ends: list[Oid] = []
+    with contextlib.suppress(RelayError):  # of a broken session is kept what can be read
+        for end in found:
+            known = end is not None and store.commit(end) is not None
+            if end is not None and known and not any(_reaches(repo.git(), end, e) for e in ends):
+                ends = [end, *(e for e in ends if not _reaches(repo.git(), e, end))]
+        if len(ends) > 1 and (first := store.commit(ends[0])) is not None:
+            when = int(run.around.now().timestamp())
+            return store.write_commit(first.tree, ends, f"relay: all that {run.session} held when dropped", when)
+    return ends[0] if ends else ""
+
+
+def _at_rest(run: Run, way: str) -> None:
     if run.state not in RESTS:
-        raise UserError(
-            f"the session {run.session} is {run.state}", hint=f"git relay handoff {run.session}, or git relay status"
-        )
+        raise UserError(f"the session {run.session} is {run.state}", hint=f"{way}, or git relay status")
 
 
 def _user_tree(repo: Repo) -> Git:
@@ -181,30 +219,131 @@ def _take_back(git: Git, how: How) -> None:
     git.run("reset", "--quiet", "--merge")
 
 
-def _refuse_loss(run: Run) -> None:
-    repo, store, session = run.around.repo, run.around.store, run.session
-    force = f"git relay drop --force {session}"
-    branch = worktree.branch_of(session)
-    if run.worktree.exists():
-        git = repo.session_git(session)
-        if any(git.run("status", "--porcelain", "-z").split(b"\0")):
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where a session's work stands: the commits that hold it, and HEAD in words where it is not on its own branch.
+
+    `loose` where files of it are in none of these commits nor in any other that lasts.
+    """
+
+    commits: tuple[Oid, ...]
+    where: str
+    loose: bool
+    operation: str = ""
+
+
+def _stand(run: Run) -> _Stand:
+    entry, store = run.tip.entry, run.around.store
+    aside = (Oid(entry.snapshot),) if entry.stands and entry.snapshot else ()
+    if not run.worktree.is_dir():
+        head = _head(run)
+        return _Stand((head, *aside) if head else (Oid(entry.snapshot),) if entry.snapshot else (), entry.stands, False)
+    try:
+        if not run.around.repo.worktree_git_dir(run.session).is_dir():
+            raise RepoError("its git dir is gone")
+        taken = handoff.take_snapshot(run)
+    except (RelayError, OSError) as error:
+        raise _unreadable(run, error) from error
+    where = taken.elsewhere(run.session)
+    end, recorded = taken.commit, store.commit(Oid(entry.snapshot))
+    if taken.commit == taken.head or (not where and store.ref(worktree.branch_of(run.session)) == taken.commit):
+        return _Stand((end, *aside), where or entry.stands, False, taken.operation)
+    if recorded is not None and recorded.tree == taken.tree and taken.head in recorded.parents:
+        return _Stand((recorded.oid,), where, bool(taken.losses), taken.operation)
+    return _Stand((end, *aside), where, True, taken.operation)
+
+
+def _head(run: Run) -> Oid | None:
+    """What HEAD of the session's worktree names, also where its folder is gone."""
+    repo = run.around.repo
+    git_dir = repo.worktree_git_dir(run.session)
+    if not git_dir.is_dir():
+        return None
+    git = Git(repo.common_dir, git_dir=git_dir, common_dir=repo.common_dir)
+    done = git.result("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return Oid(done.stdout.decode("ascii", "replace").strip()) if done.returncode == 0 else None
+
+
+def _unreadable(run: Run, error: Exception) -> RepoError:
+    name = run.session
+    return RepoError(
+        f"git cannot read the worktree of {name} ({error})",
+        hint=f"git merge relay/{name} takes what is committed; git relay drop --force {name} gives up the rest",
+    )
+
+
+def _refuse_astray(run: Run, git: Git, stand: _Stand, work: Oid, before: Oid) -> None:
+    """Refuse to land a branch that lacks what the worktree holds, and say how to bring it over without a loss."""
+    name = run.session
+    lost = [c for c in stand.commits if not _reaches(git, c, work) and not _reaches(git, c, before)]
+    if not lost:
+        return
+    where = stand.where or "a commit of its own"
+    if stand.loose:
+        raise RepoError(
+            f"the worktree of {name} stands on {where} and holds uncommitted work that is not on relay/{name}",
+            hint=f"git -C {run.worktree} status; commit it there, then land again",
+        )
+    forward = stand.where and run.worktree.is_dir() and _reaches(git, work, lost[0])
+    bring = f"git branch -f relay/{name}" if forward else "git merge"
+    raise RepoError(
+        f"the work of {name} stands on {where} at {lost[0][:12]}, not on relay/{name}; nothing was changed",
+        hint=f"{bring} {lost[0]} && git relay land {name}",
+    )
+
+
+def _refuse_loss(run: Run, *, purge: bool) -> None:
+    name = run.session
+    force = f"git relay drop --force{' --purge' if purge else ''} {name}"
+    if run.worktree.is_dir():
+        _refuse_loose_files(run, force)
+    ends = set() if run.tip.entry.event is Event.DROPPED else set(_stand(run).commits)
+    if run.tip.entry.event is Event.DROPPED and run.tip.snapshot is not None:
+        ends.add(run.tip.snapshot)
+    tip = run.around.store.ref(worktree.branch_of(name))
+    landed = None if purge else _landed(run)
+    for end in sorted(ends | ({tip} if tip is not None else set()), key=lambda end: end != tip):
+        if _reached_elsewhere(run.around.repo, end) or (landed and _reaches(run.around.repo.git(), end, landed)):
+            continue
+        if end == tip:
             raise UserError(
-                f"the worktree of {session} holds uncommitted work", hint=f"git -C {run.worktree} status, or: {force}"
+                f"the work on relay/{name} is on no other branch yet", hint=f"git relay land {name}, or: {force}"
             )
-        ignored = worktree.ignored_files(repo, session)
-        if ignored:
-            shown = ", ".join(map(printable, ignored[:5])) + (", …" if len(ignored) > 5 else "")
-            raise UserError(
-                f"the worktree of {session} holds ignored files that no commit has ({shown})",
-                hint=f"move them away, or: {force}",
-            )
-    tip = store.ref(branch)
-    if tip is not None and not _reached_elsewhere(repo, tip):
         raise UserError(
-            f"the work on relay/{session} is on no other branch yet", hint=f"git relay land {session}, or: {force}"
+            f"{name} holds the commit {end[:12]}, which is on no branch yet", hint=f"git merge {end}, or: {force}"
         )
 
 
+def _refuse_loose_files(run: Run, force: str) -> None:
+    repo, name = run.around.repo, run.session
+    try:
+        changed = any(repo.session_git(name).run("status", "--porcelain", "-z").split(b"\0"))
+        ignored = worktree.ignored_files(repo, name)
+    except (RelayError, OSError) as error:
+        raise _unreadable(run, error) from error
+    own = repo.session_git(name).text("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)) == worktree.branch_of(name)
+    if changed and (own or _stand(run).loose):
+        raise UserError(
+            f"the worktree of {name} holds uncommitted work", hint=f"git -C {run.worktree} status, or: {force}"
+        )
+    if ignored:
+        shown = ", ".join(map(printable, ignored[:5])) + (", …" if len(ignored) > 5 else "")
+        raise UserError(
+            f"the worktree of {name} holds ignored files that no commit has ({shown})",
+            hint=f"move them away, or: {force}",
+        )
+
+
+def _landed(run: Run) -> Oid | None:
+    """What of the session was landed, if the commit that it became is still reached; the journal keeps the original."""
+    for recorded in journal.chain(run.around.store, run.session):
+        entry = recorded.entry
+        if entry.event is Event.LANDED and entry.landed:
+            return recorded.snapshot if _reached_elsewhere(run.around.repo, Oid(entry.landed)) else None
+    return None
+
+
 def _reached_elsewhere(repo: Repo, tip: Oid) -> bool:
-    names = repo.git().run("for-each-ref", "--format=%(refname)", "--contains", tip).decode().split("\n")
+    done = repo.git().result("for-each-ref", "--format=%(refname)", "--contains", tip)
+    names = done.stdout.decode("utf-8", "replace").split("\n") if done.returncode == 0 else []
     return any(n and not n.startswith(("refs/heads/relay/", "refs/relay/", "refs/notes/")) for n in names)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
-from tests.cli.scene import ACCEPT, LIMIT, WORK, commit, only_session, photograph, say, states, traces, write
+from relay_git.contract.lifecycle import RESTS, Event, State
+from relay_git.ledger import journal
+from relay_git.ledger.journal import Entry
+from relay_git.ledger.key import ensure
+from tests.cli.scene import ACCEPT, LIMIT, WORK, commit, only_session, photograph, say, shell, states, traces, write
+from tests.git.conftest import open_session
+from tests.ledger.conftest import AT
 from tests.seal.repo import Repo
 
 
@@ -141,7 +148,7 @@ def test_drop_refuses_work_that_is_on_no_other_branch_until_it_is_landed(landed,
         ("build/out.bin", "holds ignored files that no commit has (build/)"),
     ],
 )
-def test_drop_refuses_files_that_no_commit_has_and_force_takes_all_and_prints_the_ids(
+def test_drop_refuses_files_that_no_commit_has_force_gives_them_up_and_purge_takes_the_journal(
     landed, relay, name, said
 ) -> None:
     landed.write(".git/info/exclude", "build/\n/.relay/\n")
@@ -156,8 +163,15 @@ def test_drop_refuses_files_that_no_commit_has_and_force_takes_all_and_prints_th
     assert file.read_text() == "precious\n"
     tips = [landed.git("rev-parse", r) for r in (f"relay/{session}", f"refs/relay/sessions/{session}")]
     ran = relay("drop", "--force", cwd=landed.path)
-    assert ran.rc == 0
-    assert all(f"(was {tip})" in ran.stdout for tip in tips)
+    assert (ran.rc, ran.stderr) == (0, "")
+    assert f"(was {tips[0]})" in ran.stdout
+    assert f"kept the history: git relay log {session}" in ran.stdout
+    assert not (landed.path / ".relay").exists()
+    tips[1] = landed.git("rev-parse", f"refs/relay/sessions/{session}")
+    assert relay("drop", "--force", cwd=landed.path).rc == 2
+    ran = relay("drop", "--purge", cwd=landed.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    assert f"(was {tips[1]})" in ran.stdout
     assert traces(landed.path) == []
     assert landed.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
@@ -290,3 +304,179 @@ def test_a_session_from_a_linked_worktree_starts_from_what_stands_there(landed, 
     assert landed.git("show", f"{name}:feature.txt") == "carried"
     assert linked.git("status", "--porcelain") == " M feature.txt"
     assert landed.head == main
+
+
+@pytest.mark.parametrize("how", ["--squash", "--rebase"])
+def test_what_was_landed_as_other_commits_can_be_dropped_and_the_journal_keeps_the_originals(
+    landed, relay, how
+) -> None:
+    session = only_session(landed.path)
+    work = landed.git("rev-parse", f"relay/{session}")
+    landed.commit("meanwhile", {"mine.txt": "mine\n"})
+    assert relay("land", how, cwd=landed.path).rc == 0
+    assert relay("drop", "--purge", cwd=landed.path).rc == 2
+    ran = relay("drop", cwd=landed.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    forget(landed)
+    assert landed.git("cat-file", "-t", work) == "commit"
+    ran = relay("drop", "--purge", cwd=landed.path)
+    assert ran.rc == 2
+    assert f"holds the commit {work[:12]}, which is on no branch yet" in ran.stderr
+    assert relay("drop", "--force", "--purge", cwd=landed.path).rc == 0
+    assert traces(landed.path) == []
+
+
+def test_a_landing_that_was_taken_back_or_outgrown_does_not_count_as_landed(landed, relay) -> None:
+    session = only_session(landed.path)
+    assert relay("land", "--squash", cwd=landed.path).rc == 0
+    landed.git("reset", "--keep", "HEAD~1")
+    assert "is on no other branch yet" in relay("drop", cwd=landed.path).stderr
+    assert relay("land", "--squash", cwd=landed.path).rc == 0
+    Repo(landed.path / ".relay/sessions" / session).commit("one more", {"three.txt": "3\n"})
+    assert "is on no other branch yet" in relay("drop", cwd=landed.path).stderr
+    assert relay("land", "--rebase", cwd=landed.path).rc == 0
+    assert relay("drop", cwd=landed.path).rc == 0
+
+
+def forget(repo: Repo) -> None:
+    """Let git take all that no ref reaches."""
+    repo.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+
+
+AWAY = [
+    pytest.param(["checkout", "-q", "--detach"], True, "a detached HEAD", id="detached"),
+    pytest.param(["checkout", "-q", "--detach"], False, "a detached HEAD", id="detached-uncommitted"),
+    pytest.param(["checkout", "-q", "-b", "aside"], True, "branch aside", id="branch"),
+    pytest.param(["checkout", "-q", "-b", "aside"], False, "branch aside", id="branch-uncommitted"),
+]
+
+
+@pytest.mark.parametrize(("away", "committed", "where"), AWAY)
+def test_work_on_a_detached_head_or_another_branch_is_told_kept_and_brought_over(
+    repo, relay, demo, away, committed, where
+) -> None:
+    last = [commit("Off")] if committed else []
+    demo.plays([say("a"), write("on.txt", "on\n"), commit("On"), shell("git", *away), write("off.txt", "off\n"), *last])
+    ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
+    assert ran.rc == 0
+    session = only_session(repo.path)
+    end = states(repo.path, session)[-1]
+    snapshot = end["snapshot"]
+    assert f"its work stands on {where} at {snapshot[:12]}, not on relay/{session}" in ran.stderr
+    assert repo.git("show", f"{snapshot}:off.txt") == "off"
+    assert repo.git("rev-parse", f"refs/relay/sessions/{session}^2") == snapshot
+    refs = repo.git("for-each-ref")
+    ran = relay("land", cwd=repo.path)
+    assert ran.rc == 1
+    assert f"the work of {session} stands on {where} at {snapshot[:12]}, not on relay/{session}" in ran.stderr
+    if not (committed and "branch" in where):  # there a branch of the agent's own keeps it
+        assert relay("drop", cwd=repo.path).rc == 2
+    assert repo.git("for-each-ref") == refs
+    hint = re.search(r"^hint: (.*)$", ran.stderr, re.M)[1]
+    assert hint == f"git branch -f relay/{session} {snapshot} && git relay land {session}"
+    repo.git("branch", "-f", f"relay/{session}", snapshot)
+    ran = relay("land", cwd=repo.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    assert (repo.path / "off.txt").read_text() == "off\n"
+    ran = relay("drop", cwd=repo.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    forget(repo)
+    assert repo.git("cat-file", "-t", snapshot) == "commit"
+
+
+def test_switching_back_after_the_end_does_not_hide_what_was_left_on_a_detached_head(repo, relay, demo) -> None:
+    away = shell("git", "checkout", "-q", "--detach")
+    demo.plays([say("a"), write("on.txt", "on\n"), commit("On"), away, write("off.txt", "off\n"), commit("Off")])
+    assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 0
+    session = only_session(repo.path)
+    snapshot = states(repo.path, session)[-1]["snapshot"]
+    place = Repo(repo.path / ".relay/sessions" / session)
+    place.git("switch", "-q", f"relay/{session}")
+    place.commit("beside it", {"beside.txt": "b\n"})
+    ran = relay("land", cwd=repo.path)
+    assert ran.rc == 1
+    assert f"hint: git merge {snapshot} && git relay land {session}" in ran.stderr
+    repo.git("merge", "-q", snapshot)
+    assert relay("land", cwd=repo.path).rc == 0
+    assert {"on.txt", "off.txt", "beside.txt"} <= {p.name for p in repo.path.iterdir()}
+    assert relay("drop", cwd=repo.path).rc == 0
+
+
+def test_a_forced_drop_keeps_every_commit_in_the_journal(repo, relay, demo) -> None:
+    away = shell("git", "checkout", "-q", "--detach", "HEAD~1")
+    demo.plays([say("a"), write("on.txt", "on\n"), commit("On"), away, write("off.txt", "off\n"), commit("Off")])
+    assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 0
+    session = only_session(repo.path)
+    ends = [repo.git("rev-parse", f"relay/{session}"), states(repo.path, session)[-1]["snapshot"]]
+    assert relay("drop", "--force", cwd=repo.path).rc == 0
+    assert repo.git("for-each-ref", "refs/heads/relay/") == ""
+    forget(repo)
+    assert [repo.git("cat-file", "-t", end) for end in ends] == ["commit", "commit"]
+
+
+@pytest.mark.parametrize("harm", ["no folder", "no git dir", "no HEAD", "no worktree at all"])
+def test_a_session_whose_worktree_is_gone_or_broken_says_so_and_can_be_dropped(landed, relay, harm) -> None:
+    session = only_session(landed.path)
+    place, git_dir = landed.path / ".relay/sessions" / session, landed.path / ".git/worktrees" / session
+    if harm in ("no folder", "no worktree at all"):
+        shutil.rmtree(place)
+    if harm in ("no git dir", "no worktree at all"):
+        shutil.rmtree(git_dir)
+    if harm == "no HEAD":
+        (git_dir / "HEAD").write_text("rubbish\n")
+    ran = relay("land", cwd=landed.path)
+    if place.exists():
+        assert ran.rc == 1
+        assert f"git cannot read the worktree of {session}" in ran.stderr
+        assert f"hint: git merge relay/{session} takes what is committed" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert f"git cannot read the worktree of {session}" in relay("drop", cwd=landed.path).stderr
+        assert relay("drop", "--force", cwd=landed.path).rc == 0
+    else:
+        assert (ran.rc, ran.stderr) == (0, "")
+        assert (landed.path / "two.txt").exists()
+        assert relay("drop", cwd=landed.path).rc == 0
+    assert not (landed.path / ".relay").exists()
+    assert not git_dir.exists()
+
+
+@pytest.mark.parametrize("state", [s for s in State if s not in RESTS])
+def test_a_session_that_no_supervisor_holds_can_be_dropped_by_force_in_any_state(repo, relay, state) -> None:
+    session = open_session(repo)
+    session.at.write("left.txt", "left\n")
+    entry = Entry(session.id, state, Event.LAUNCHED, AT, 1, "demo", "a task", session.base, f"relay/{session.id}")
+    ensure(session.repo, session.store)
+    journal.append(session.store, None, entry)
+    ran = relay("drop", cwd=repo.path)
+    assert ran.rc == 2
+    assert f"hint: git relay drop --force {session.id}" in ran.stderr
+    ran = relay("drop", "--force", cwd=repo.path)
+    assert (ran.rc, ran.stderr) == (0, "")
+    assert not (repo.path / ".relay").exists()
+    assert "no session here" in relay("status", cwd=repo.path).stdout
+    assert relay("drop", "--purge", cwd=repo.path).rc == 0
+    assert traces(repo.path) == []
+
+
+def test_a_session_with_a_damaged_journal_goes_by_force_and_purge(landed, relay) -> None:
+    session = only_session(landed.path)
+    landed.git("update-ref", f"refs/relay/sessions/{session}", "main")
+    ran = relay("drop", "--force", session, cwd=landed.path)
+    assert ran.rc == 1
+    assert f"git relay drop --force --purge {session}" in ran.stderr
+    assert relay("drop", "--force", "--purge", session, cwd=landed.path).rc == 0
+    assert traces(landed.path) == []
+
+
+def test_hints_name_the_main_work_tree_where_the_git_dir_lies_apart(landed, tmp_path, relay) -> None:
+    session, apart = only_session(landed.path), tmp_path / "apart.git"
+    place = landed.path / ".relay/sessions" / session
+    landed.git("init", "-q", f"--separate-git-dir={apart}")
+    ran = relay("land", cwd=place)
+    assert ran.rc == 2
+    assert f"hint: cd {landed.path}\n" in ran.stderr
+    assert f"hint: cd {landed.path}\n" in relay("drop", "--force", cwd=place).stderr
+    assert relay("status", cwd=place).stdout == relay("status", cwd=landed.path).stdout
+    assert relay("land", cwd=landed.path).rc == 0
+    assert relay("drop", cwd=landed.path).rc == 0

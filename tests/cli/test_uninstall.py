@@ -69,7 +69,7 @@ def test_after_drop_and_uninstall_with_the_key_the_git_dir_is_as_it_was_before_i
     demo.plays(_WORK, TAKE_OVER)
     assert relay("init", cwd=repo.path).rc == 0
     assert relay("start", "x", "--agent", "demo", "--then", "demo", cwd=repo.path).rc == 0
-    assert relay("drop", "--force", cwd=repo.path).rc == 0
+    assert relay("drop", "--force", "--purge", cwd=repo.path).rc == 0
     ran = relay("uninstall", "--key", cwd=repo.path)
     assert (ran.rc, ran.stderr) == (0, "")
     assert "deleted the signing key" in ran.stdout
@@ -84,7 +84,7 @@ def test_uninstall_keeps_sessions_and_the_key_says_so_and_they_still_verify(repo
     refs = repo.git("for-each-ref")
     ran = relay("uninstall", cwd=repo.path)
     assert ran.rc == 0
-    assert f"kept the session {session}; to remove it: git relay drop --force {session}" in ran.stdout
+    assert f"kept the session {session}; to remove it: git relay drop --purge {session}" in ran.stdout
     assert f"kept the signing key {repo.path}/.git/relay/key; with --key it goes too" in ran.stdout
     assert repo.git("for-each-ref") == refs
     assert b"git relay" not in b"".join(f.read_bytes() for f in (repo.path / ".git").glob("hooks/*"))

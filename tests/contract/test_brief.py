@@ -106,6 +106,22 @@ def test_it_says_first_what_it_is_and_what_to_do() -> None:
     assert titles[:4] == ["Do not redo", "Goal", "Next action", "Remaining plan"]
 
 
+@pytest.mark.parametrize(
+    ("branch", "said"),
+    [
+        ("", "- HEAD is detached in this worktree"),
+        ("fix/it", "- You are on branch `fix/it` in this worktree"),
+        ("relay/refund-flow-7c1e", "- You are on branch `relay/refund-flow-7c1e`, in this worktree"),
+    ],
+)
+def test_it_says_what_head_names_and_which_branch_the_work_belongs_on(branch, said) -> None:
+    frame = brief(unsigned() | {"branch": branch}).split("\n## ", 1)[0]
+    assert said in frame
+    assert "`relay/refund-flow-7c1e`" in frame
+    assert ("Stay on it" in frame) is (branch == "relay/refund-flow-7c1e")
+    assert ("only what\n  is on it can be landed" in frame) is (branch != "relay/refund-flow-7c1e")
+
+
 def test_it_is_rendered_alike_before_signing_and_after_verification() -> None:
     made = sealed()
     contract = verified(made).contract
