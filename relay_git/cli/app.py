@@ -111,6 +111,14 @@ def handoff(
 
 
 @app.command()
+def resume(session: Session = None) -> int:
+    """Go on after a stop or a crash, from where the journal stands, with the agent that was at work."""
+    from relay_git.cli import going
+
+    return going.resume(session)
+
+
+@app.command()
 def status(
     session: Session = None,
     json: Json = False,

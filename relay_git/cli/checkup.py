@@ -104,7 +104,7 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
             yield Finding(session, BAD, str(error), error.hint)
             continue
         if entry.state not in RESTS and not journal.is_running(repo, session):
-            yield Finding(session, NOTE, f"interrupted while {entry.state}", f"git relay handoff {session} --to AGENT")
+            yield Finding(session, NOTE, f"interrupted while {entry.state}", f"git relay resume {session}")
 
 
 def _agents() -> Iterator[Finding]:

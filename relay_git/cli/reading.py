@@ -113,6 +113,8 @@ def _next(tip: Entry, *, running: bool, landed: bool) -> str:
         return f"landed; git relay drop {name} cleans up" if landed else f"git relay land {name}"
     if tip.state is State.FAILED:
         return f"git relay verify {name}"
+    if tip.state is State.STOPPED or tip.state not in RESTS:
+        return f"git relay resume {name}, or git relay handoff {name} --to AGENT"
     return f"git relay handoff {name} --to AGENT"
 
 

@@ -131,3 +131,27 @@ def test_ctrl_c_again_and_again_leaves_no_agent_alive(repo, demo, begin, times) 
     assert running.wait(60) == 130
     assert processes_of(session) == []
     assert f"git relay handoff {session}" in said(repo)
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_resume_goes_on_with_the_agent_that_was_at_work(repo, relay, demo, begin, how) -> None:
+    repo.git("config", "relay.hardLimit", "1")
+    demo.plays([*WORK, HANG], TAKE_OVER)
+    running = begin(repo, "start", "x", "--agent", "demo")
+    session = at_state(repo, "RUNNING")
+    wait_for((worktree_of(repo, session) / "made.txt").exists)
+    assert relay("resume", cwd=repo.path).rc == 1  # a supervisor runs: the second is told
+    os.kill(running.pid, signal.SIGTERM if how == "stopped" else signal.SIGKILL)
+    running.wait(60)
+    assert f"git relay resume {session}" in relay("status", cwd=repo.path).stdout
+    demo.plays(TAKE_OVER)
+    ran = relay("resume", cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert [
+        leg["agent"] for leg in json.loads(relay("status", "--json", cwd=repo.path).stdout)["sessions"][0]["legs"]
+    ] == [
+        "demo",
+        "demo",
+    ]
+    assert outcomes(repo, relay) == ["valid"]
+    assert relay("resume", cwd=repo.path).rc == 2  # it is done
