@@ -1,9 +1,10 @@
 """Redaction: secrets are taken out of every free text before a contract is hashed and signed.
 
-Promise: known key shapes, private keys, passwords in URLs, bearer headers and literal values assigned to a name that
-says it is secret become `[redacted:<rule>]`, counted by rule; what merely looks random (commit ids, hashes, UUIDs,
-integrity values, `$TOKEN`, comparisons with "") stays, since no rule guesses by entropy. Redacting twice changes
-nothing more. Ids and hashes of our own are exempt by field. It works on decoded strings, never on serialised JSON.
+Promise: known key shapes, private keys, passwords in URLs, addresses and curl's options, bearer headers, literal values
+assigned to a name that says it is secret, and a password that prose names as such and that holds a digit become
+`[redacted:<rule>]`, counted by rule; what merely looks random (commit ids, hashes, UUIDs, integrity values, `$TOKEN`,
+comparisons with "") stays, since no rule guesses by entropy. Redacting twice changes nothing more. Ids and hashes of
+our own are exempt by field. It works on decoded strings, never on serialised JSON.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ EXEMPT = frozenset(_OWN.split())
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One family: cheap words of which one must occur, and what is replaced then (group `keep` is kept)."""
+    """One family: cheap words of which one must occur, and what is replaced then (group `keep` is kept).
+
+    With `before`, only where that is found a little earlier in the same command.
+    """
 
     name: str
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
+    before: re.Pattern[str] | None = None
 
 
 def redact(text: str) -> tuple[str, Counter[str]]:
@@ -78,6 +83,8 @@ def _apply(rule: _Rule, text: str, counts: Counter[str]) -> str:
         keep = found.groupdict().get("keep") or ""
         if not keep and _in_a_word(text, found.start()):
             return found[0]
+        if rule.before is not None and not rule.before.search(text, max(0, found.start() - 400), found.start()):
+            return found[0]
         counts[rule.name] += 1
         return f"{keep}[redacted:{rule.name}]"
 
@@ -93,8 +100,20 @@ def _in_a_word(text: str, start: int) -> bool:
 _DIGIT = r"(?=[A-Za-z_-]{0,200}[0-9])"
 
 
-def _rule(name: str, needles: str, pattern: str) -> _Rule:
-    return _Rule(name, tuple(needles.split("|")), re.compile(pattern))
+# Not a secret, whatever stands before it: what is filled in later, what is taken out already.
+_FILLED_IN = r"(?!\[redacted:|\$|%|\{|<|\*{2}|\.{3}|[xX]{3})"
+# Words with a digit that prose says of a password: how it is stored, how long it is.
+_SAID_OF_IT = (
+    r"(?!(?:sha|md|base|argon|pbkdf|utf|bcrypt|scrypt|aes|hmac|oauth|rfc|ascii|v)[-_]?\d|rot13|ed25519"
+    r"|[\d,-]+-?(?:char|byte|bit|digit|letter|word|symbol|day|hour|min|sec|month|time|[dhms]\b))"
+)
+_NO_USER = (  # what stands before "name@host" without being a user with a password
+    r"(?!(?i:mailto|e?-?mail|acct|sips?|xmpp|from|to|cc|bcc|author|by|contact|owner|ssh|s?ftp|git|npm|pkg|github|redacted):)"
+)
+
+
+def _rule(name: str, needles: str, pattern: str, before: str = "") -> _Rule:
+    return _Rule(name, tuple(needles.split("|")), re.compile(pattern), re.compile(before) if before else None)
 
 
 _RULES = (
@@ -130,6 +149,28 @@ _RULES = (
         "://",
         r"(?P<keep>://[^\s/:@\"'`<>\\]{0,200}:)"
         r"(?!\[redacted:|\$|%[({s]|\{|<|\*+@|process\.env)[^\s/\"'`<>\\]{1,400}(?=@[A-Za-z0-9\[{$])",
+    ),
+    _rule(
+        "host-password",
+        "@",
+        rf"(?<![\w/:@.\[-])(?P<keep>{_NO_USER}[A-Za-z0-9_][A-Za-z0-9._-]{{0,63}}:){_FILLED_IN}"
+        r"[^\s/:@\"'`<>\\\[\](){},;|]{5,200}"
+        r"(?=@(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?::\d{2,5}\b|/[\w?]))",
+    ),
+    _rule(
+        "user-option",
+        "curl|wget|http|xh",
+        r"(?P<keep>(?<![^\s\"'\\,])(?:-[a-zA-Z]{0,6}[uU]|--user|--proxy-user)(?:[\"'\\,\s=]{0,6})[^\s:\"'`$\\,=<>]{1,100}:)"
+        rf"{_FILLED_IN}[^\s\"'`\\]{{1,400}}",
+        before=r"\b(?:curl|wget|https?|xh)(?:\.exe)?\b(?!:)(?:[^\n;|&]|\\\n|&(?!&))*\Z",
+    ),
+    _rule(
+        "password-in-words",
+        "assword|asswd|assphrase|ASSWORD",
+        r"(?P<keep>\b(?i:(?:password|passwd|passphrase)\s(?:is|was|to)(?:\s(?:now|just|set\sto))?"
+        r"|(?:with|using|and|use|try|enter)\s(?:the\s)?(?:password|passwd|passphrase))\s{1,2}\\?[\"'`]?)"
+        rf"{_FILLED_IN}(?i:{_SAID_OF_IT})(?=[^\s\"'`<>\\]{{0,100}}[A-Za-z])(?=[^\s\"'`<>\\]{{0,100}}[0-9])"
+        r"(?![^\s\"'`]{0,100}[(/])[^\s\"'`<>\\]{6,100}?(?=[.,;:!?)\]]{0,3}(?:[\s\"'`<>\\]|$))",
     ),
     _rule(
         "bearer",

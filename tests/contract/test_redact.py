@@ -109,6 +109,37 @@ def test_bearer_and_authorization_headers_are_found() -> None:
     assert redact(f'{{"Authorization": "Token {token}"}}')[0] == '{"Authorization": "Token [redacted:authorization]"}'
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("curl -u admin:@ https://h/x", "curl -u admin:#user-option# https://h/x"),
+        ("curl -sSu 'admin:@' https://h", "curl -sSu 'admin:#user-option#' https://h"),
+        ('curl --user "admin:@"', 'curl --user "admin:#user-option#"'),
+        ("curl -X POST \\\n  --user=admin:@", "curl -X POST \\\n  --user=admin:#user-option#"),
+        ("curl -uadmin:@ x", "curl -uadmin:#user-option# x"),
+        ('["curl", "-u", "admin:@"]', '["curl", "-u", "admin:#user-option#"]'),
+        ("curl --proxy-user me:@ x", "curl --proxy-user me:#user-option# x"),
+        ("http -a x -u admin:@", "http -a x -u admin:#user-option#"),
+        ("admin:@@db.example.com:5432/x", "admin:#host-password#@db.example.com:5432/x"),
+        ("mongo me:@@10.0.0.1:27017", "mongo me:#host-password#@10.0.0.1:27017"),
+        ("ftp me:@@ftp.example.org/pub", "ftp me:#host-password#@ftp.example.org/pub"),
+        ("dsn = 'root:@@localhost/db'", "dsn = 'root:#host-password#@localhost/db'"),
+        ("login with password @ first", "login with password #password-in-words# first"),
+        ("the password is @.", "the password is #password-in-words#."),
+        ("The password is '@', use it", "The password is '#password-in-words#', use it"),
+        ("I set the admin password to `@`.", "I set the admin password to `#password-in-words#`."),
+        ('say \\"password is @\\"', 'say \\"password is #password-in-words#\\"'),
+        ("log in as admin using the password @!", "log in as admin using the password #password-in-words#!"),
+    ],
+)
+def test_passwords_in_commands_addresses_and_prose_are_found(before: str, after: str) -> None:
+    text, counts = redact(before.replace("@@", VALUE + "\0").replace("@", VALUE).replace("\0", "@"))
+    rule = after.split("#")[1]
+    assert text == after.replace(f"#{rule}#", f"[redacted:{rule}]")
+    assert counts == {rule: 1}
+    assert redact(text) == (text, {})
+
+
 BODY = [ALNUM[:64], ALNUM[5:69], ALNUM[9:30] + "=="]
 
 
@@ -176,6 +207,33 @@ def test_a_short_key_in_json_and_one_with_headers_are_found() -> None:
         "Bearer authentication is needed",
         "npm_config_registry=https://registry.example/",
         "from hf_hub import download",
+        "docker run -u 1000:1000 image",
+        "docker run --user node:node2024 image curl x",
+        "curl x && docker run -u 1000:1000 image",
+        "chown -R -u root:wheel1 /srv",
+        "curl -u $USER:$PASS https://h",
+        'curl -u "admin:${PASS}" https://h',
+        "curl -u admin:<password> https://h",
+        "curl -H 'X-User: a:b' https://h",
+        "curl -u admin https://h:8080/x",
+        "mailto:jane1984@example.com/",
+        "Author:jane1984@example.com",
+        "git@github.com:owner/repo2.git",
+        "npm:left-pad2@1.3.0",
+        "registry.example.com/app:v1.2.3@sha256:" + "0f" * 32,
+        "scp file1 me@host.example.com:22/x",
+        "the password is required",
+        "the password is stored as sha256-hex",
+        "the password is base64-encoded",
+        "the password is argon2id hashed",
+        "the password is 12-characters long or more",
+        "the password is 8 to 72 characters long",
+        "users log in with password authentication",
+        "test with password reset2fa()",
+        "reset the password to continue",
+        "with password in tests/test_login2.py",
+        "the password is read from $DB_PASS2",
+        "the passphrase was <phrase1>",
     ],
 )
 def test_code_ids_hashes_and_placeholders_stay(text: str) -> None:
@@ -224,8 +282,14 @@ def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: s
         'token="' * 30_000,
         "pypi-" * 40_000,
         "Bearer " * 30_000,
+        "password is " * 20_000,
+        "with password a1" * 15_000,
+        "curl -u a:" * 30_000,
+        "-u a:b " * 40_000,
+        "a:bcdef@" * 40_000,
+        "a." * 100_000 + ":x@",
     ],
-    ids=range(11),
+    ids=range(17),
 )
 def test_no_text_takes_long(text: str) -> None:
     before = time.process_time()
