@@ -67,7 +67,11 @@ def land(run: Run, how: How) -> Landed:
     _refuse_astray(run, git, stand, work, before)
     if _reaches(git, work, before):
         return Landed(branch, before, before)
-    _nothing_in_the_way(git, before, _no_conflict(git, before, work, session))
+    tree, here = _no_conflict(git, before, work, session), store.commit(before)
+    if how is How.SQUASH and here is not None and here.tree == tree:
+        run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} has it all", snapshot=work, landed=before)
+        return Landed(branch, before, before)
+    _nothing_in_the_way(git, before, tree)
     try:
         _bring(git, how, base, work, run)
     except RelayError as error:
@@ -115,7 +119,13 @@ def raze(around: Surroundings, session: SessionId) -> tuple[str, ...]:
     if left:
         raise RepoError(f"processes of {session} cannot be ended (pid {', '.join(map(str, left))})", hint="end them")
     worktree.remove(around.repo, session)
-    return (f"worktree {around.repo.session_dir(session)}", *_take_refs(around, session, purge=True))
+    gone = [f"worktree {around.repo.session_dir(session)}", *_take_refs(around, session, purge=True)]
+    for name in (worktree.branch_of(session), journal.ref_of(session), notes.ref_of(session)):
+        broken = around.repo.common_dir / name  # git itself deletes no ref that it cannot read
+        if broken.is_file():
+            broken.unlink()
+            gone.append(f"{name} (was broken)")
+    return tuple(gone)
 
 
 def _take_refs(around: Surroundings, session: SessionId, *, purge: bool) -> list[str]:

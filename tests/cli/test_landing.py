@@ -459,9 +459,13 @@ def test_a_session_that_no_supervisor_holds_can_be_dropped_by_force_in_any_state
     assert traces(repo.path) == []
 
 
-def test_a_session_with_a_damaged_journal_goes_by_force_and_purge(landed, relay) -> None:
+@pytest.mark.parametrize("harm", ["another commit", "rubbish"])
+def test_a_session_with_a_damaged_journal_goes_by_force_and_purge(landed, relay, harm) -> None:
     session = only_session(landed.path)
-    landed.git("update-ref", f"refs/relay/sessions/{session}", "main")
+    if harm == "rubbish":
+        landed.write(f".git/refs/relay/sessions/{session}", "rubbish\n")
+    else:
+        landed.git("update-ref", f"refs/relay/sessions/{session}", "main")
     ran = relay("drop", "--force", session, cwd=landed.path)
     assert ran.rc == 1
     assert f"git relay drop --force --purge {session}" in ran.stderr
@@ -480,3 +484,24 @@ def test_hints_name_the_main_work_tree_where_the_git_dir_lies_apart(landed, tmp_
     assert relay("status", cwd=place).stdout == relay("status", cwd=landed.path).stdout
     assert relay("land", cwd=landed.path).rc == 0
     assert relay("drop", cwd=landed.path).rc == 0
+
+
+def test_squashing_what_the_branch_has_already_says_so_and_the_session_can_be_dropped(landed, relay) -> None:
+    landed.git("merge", "-q", "--squash", f"relay/{only_session(landed.path)}")
+    head = landed.commit("squashed by hand")
+    assert relay("drop", cwd=landed.path).rc == 2
+    ran = relay("land", "--squash", cwd=landed.path)
+    assert (ran.rc, ran.stderr, landed.head) == (0, "", head)
+    assert "nothing to land: main already has all of" in ran.stdout
+    assert relay("drop", cwd=landed.path).rc == 0
+
+
+def test_the_next_agent_is_told_that_head_is_detached(repo, relay, demo) -> None:
+    demo.plays(
+        [say("a"), shell("git", "checkout", "-q", "--detach"), write("off.txt", "off\n"), LIMIT], [ACCEPT, say("b")]
+    )
+    assert relay("start", "x", "--agent", "demo", "--then", "demo", cwd=repo.path).rc == 0
+    told = demo.prompts()[1]
+    assert "- HEAD is detached in this worktree, which holds the snapshot." in told
+    assert "on branch ` `" not in told
+    assert relay("verify", "--all", cwd=repo.path).rc == 0
