@@ -20,6 +20,8 @@ from relay_git.git.run import Git, failure
 from relay_git.git.store import AUTHOR, ZERO, Commit, Oid, RefUpdate, TreeEntry
 
 _TRIES = 40
+_FOLDERS = 16
+_BLOB, _TREE = int(pygit2.enums.ObjectType.BLOB), int(pygit2.enums.ObjectType.TREE)
 _OID = re.compile(r"[0-9a-f]{40}")
 
 
@@ -40,31 +42,41 @@ class Libgit2Store:
     def __init__(self, repo: pygit2.Repository, git: Git) -> None:
         self._repo = repo
         self._git = git
+        self._odb = repo.odb
+        self._folders: dict[Oid, pygit2.Object | None] = {}
 
     def exists(self, oid: Oid) -> bool:
-        return _is_oid(oid) and pygit2.Oid(hex=oid) in self._repo.odb
+        return _is_oid(oid) and pygit2.Oid(hex=oid) in self._odb
 
     def blob(self, oid: Oid) -> bytes | None:
-        found = self._get(oid)
-        return found.data if isinstance(found, pygit2.Blob) else None
+        return self._read(oid, _BLOB)
 
     def blob_size(self, oid: Oid) -> int | None:
         if not self.exists(oid):
             return None
-        kind, size = self._repo.odb.read_header(pygit2.Oid(hex=oid))
-        return int(size) if kind == pygit2.enums.ObjectType.BLOB else None
+        kind, size = self._odb.read_header(pygit2.Oid(hex=oid))
+        return int(size) if kind == _BLOB else None
 
     def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
-        found = self._get(oid)
-        return tuple(_entry(e) for e in found) if isinstance(found, pygit2.Tree) else None
+        data = self._read(oid, _TREE)
+        return tuple(_entries(data, oid)) if data is not None else None
 
     def find(self, tree: Oid, path: bytes) -> TreeEntry | None:
         *folders, last = path.split(b"/")
-        here = self._get(tree)
+        here = self._folder(tree)
         for name in folders:
-            here = _member(here, name)
+            below = _member(here, name)
+            here = self._folder(Oid(str(below.id))) if below is not None else None
         found = _member(here, last)
         return _entry(found) if found is not None else None
+
+    def _folder(self, oid: Oid) -> pygit2.Object | None:
+        """A tree for look-ups; the last few are kept, since one question about a snapshot follows another."""
+        if oid not in self._folders:
+            if len(self._folders) >= _FOLDERS:
+                self._folders.clear()
+            self._folders[oid] = self._get(oid)
+        return self._folders[oid]
 
     def commit(self, oid: Oid) -> Commit | None:
         found = self._get(oid)
@@ -147,6 +159,17 @@ class Libgit2Store:
         except pygit2.GitError as error:
             raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
 
+    def _read(self, oid: Oid, kind: int) -> bytes | None:
+        if not _is_oid(oid):
+            return None
+        try:
+            found, data = self._odb.read(oid)
+        except KeyError:
+            return None
+        except pygit2.GitError as error:
+            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
+        return data if found == kind else None
+
     def _write(self, what: str, write: object) -> Oid:
         try:
             return Oid(str(write()))  # type: ignore[operator]
@@ -168,6 +191,18 @@ def _member(tree: pygit2.Object | None, name: bytes) -> pygit2.Object | None:
 def _entry(e: pygit2.Object) -> TreeEntry:
     assert e.raw_name is not None  # noqa: S101 - entries of a tree always have a name
     return TreeEntry(e.raw_name, int(e.filemode), Oid(str(e.id)))
+
+
+def _entries(data: bytes, tree: Oid) -> Iterator[TreeEntry]:
+    """The entries in the bytes of a tree: mode in octal, blank, name, NUL, 20 bytes of id, and again."""
+    here = 0
+    while here < len(data):
+        end = data.find(b"\0", here)
+        mode, _, name = data[here:end].partition(b" ")
+        here = end + 21
+        if end < 0 or here > len(data) or not name or not mode.isdigit():
+            raise RepoError(f"the tree {tree} is damaged", hint="git fsck")
+        yield TreeEntry(name, int(mode, 8), Oid(data[end + 1 : here].hex()))
 
 
 def _is_oid(text: str) -> bool:
