@@ -71,7 +71,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
     place, marker = repo.session_dir(session), repo.worktree_git_dir(session) / "relay" / "session"
     _refuse_links(place.parents[2])
     make_private(repo.lock_file("worktrees").parent)
-    with FileLock(repo.lock_file("worktrees"), timeout=120):
+    with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
         if is_whole(repo, session):
             return place
         _clear_half_made(repo, session)
@@ -118,7 +118,7 @@ def is_whole(repo: Repo, session: SessionId) -> bool:
 def remove(repo: Repo, session: SessionId) -> None:
     """Take the session's worktree away, whatever it holds; the caller has made sure that it may go."""
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    with FileLock(repo.lock_file("worktrees"), timeout=120):
+    with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
         try:
             if place.exists():
                 shutil.rmtree(place)

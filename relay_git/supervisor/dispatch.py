@@ -125,6 +125,8 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
     entry, deadline = run.tip.entry, time.monotonic() + run.around.settings.ack_timeout
     while True:
         seen = watcher.look()
+        if watcher.native_id != run.tip.entry.native_id:
+            run.record(Event.IDENTIFIED, native_id=watcher.native_id)
         if seen.accepted == entry.contract_id or seen.resumed:
             how = "ran git relay accept" if seen.accepted == entry.contract_id else "finished a model turn"
             run.record(

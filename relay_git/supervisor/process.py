@@ -231,11 +231,6 @@ def end_tree(mark: Mark, leader: int, grace: float, reap: Callable[[], object] =
     return tuple(p.pid for p in tree(mark, leader))
 
 
-def is_alive(pid: int, started: int) -> bool:
-    """Whether this very process lives: same pid and same start time (milliseconds since 1970)."""
-    return pid > 0 and abs(_start_time(pid) - started) <= 1000 and started > 0
-
-
 def _start_time(pid: int) -> int:
     with contextlib.suppress(psutil.Error):
         return int(psutil.Process(pid).create_time() * 1000)
