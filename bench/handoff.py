@@ -120,18 +120,19 @@ class Silent:
 
 def measure(scratch: Path, *, small: bool) -> Table:
     """Median over several sessions, in repositories of 1,000 and of 100,000 files."""
+    sessions = 2 if small else 5
     table = Table(
         "handoff",
         "From the breach seen by the supervisor to the next process started, less the pause itself; demo agent,\n"
-        "supervisor in this process, median of five sessions. Peer: git add --all, write-tree and status once, in a\n"
-        "worktree of that size.",
+        f"supervisor in this process, median of {sessions} sessions. Peer: git add --all, write-tree and status once,\n"
+        "in a worktree of that size.",
     )
     steps = scratch / "steps.json"
     steps.write_text(json.dumps(STEPS))
     env = {**os.environ, "RELAY_DEMO_STEPS": str(steps), "RELAY_DEMO_HOME": str(scratch / "demo-home")}
     for files, aim in AIMS.items():
         repo, store = repository(scratch / f"files-{files}", files)
-        clocks = [_hand_over(repo, store, env) for _ in range(2 if small else 5)]
+        clocks = [_hand_over(repo, store, env) for _ in range(sessions)]
         latency = median(c.latency for c in clocks)
         assert repo.home is not None
         peer = median(_peer(repo.home) for _ in range(5))
