@@ -6,7 +6,6 @@ import json
 import stat
 import subprocess
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
