@@ -58,6 +58,8 @@ def restore_worktree(run: Run) -> None:
     worktree.add(repo, session, store.ref(worktree.branch_of(session)) or base_of(run))
     if run.tip.entry.event is not Event.STARTED:
         said = "the session's worktree was gone and was made again from its branch"
+        aside = sorted(run.worktree.parent.glob(f"{session}.aside-*"))
+        said += f"; what lay there is kept in {aside[-1].name}" if aside else ""
         run.mended[said] = None
         run.around.teller.say(f"note: {said}")
 

@@ -156,3 +156,13 @@ def test_resume_goes_on_with_the_agent_that_was_at_work(repo, relay, demo, begin
     # A clean stop leaves a contract of its own.
     assert outcomes(repo, relay) == (["superseded"] if how == "stopped" else []) + ["valid"]
     assert relay("resume", cwd=repo.path).rc == 2  # it is done
+
+
+def test_files_of_a_worktree_that_git_has_lost_are_moved_aside_and_named(repo, relay, demo) -> None:
+    session = resting(repo, relay, demo, TAKE_OVER)
+    (worktree_of(repo, session) / "precious.txt").write_text("a day's work\n")
+    shutil.rmtree(repo.git_dir / "worktrees" / session)
+    ran = relay("handoff", "--to", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert f"what lay there is kept in {session}.aside-1" in ran.stderr
+    assert (worktree_of(repo, f"{session}.aside-1") / "precious.txt").read_text() == "a day's work\n"
