@@ -52,9 +52,14 @@ class Libgit2Store:
         return self._read(oid, _BLOB)
 
     def blob_size(self, oid: Oid) -> int | None:
-        if not self.exists(oid):
+        if not _is_oid(oid):
             return None
-        kind, size = self._odb.read_header(pygit2.Oid(hex=oid))
+        try:
+            kind, size = self._odb.read_header(pygit2.Oid(hex=oid))
+        except KeyError:
+            return None
+        except pygit2.GitError as error:
+            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
         return int(size) if kind == _BLOB else None
 
     def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
