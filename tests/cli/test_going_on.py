@@ -130,7 +130,7 @@ def test_ctrl_c_again_and_again_leaves_no_agent_alive(repo, demo, begin, times) 
             running.wait(0.6)
     assert running.wait(60) == 130
     assert processes_of(session) == []
-    assert f"git relay handoff {session}" in said(repo)
+    assert f"git relay resume {session}" in said(repo)
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
