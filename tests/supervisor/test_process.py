@@ -147,4 +147,3 @@ def test_a_program_that_is_not_there_is_an_agent_error(tmp_path) -> None:
     mark = Mark(SessionId("s"), Path("/r"))
     with pytest.raises(AgentError, match="could not be started"):
         process.start(("/no/such",), tmp_path, {}, tmp_path / "prompt", tmp_path / "log", mark, 1)
-
