@@ -14,25 +14,77 @@ _MARKER = re.compile(r"-----(?P<kind>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE 
 _WHOLE = re.compile(r"[A-Za-z0-9+/=\s\\:,.>|-]+")
 
 # What may stand between the lines of a key: line ends, true or written, indents, quotes, commas, the signs of a diff,
-# and a plus between two quoted pieces. `_BACK` is the same for text that is read from its end.
+# and a plus between two quoted pieces.
 _SIGNS = r"[\s\\\"'`,>|]|(?<!-)-(?!-)"
-_GAP = rf"(?:\\[nrt]|{_SIGNS})"
-_BACK = rf"(?:[nrt]\\|{_SIGNS})"
-_RUN = r"[A-Za-z0-9+/=]{16,}+"
+_RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_SHORT = re.compile(r"[A-Za-z0-9+/=]{1,15}")
+_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n\\]*")
 
 
-def _between(gap: str, least: int) -> str:
-    return rf"{gap}{{{least},16}}+(?:\+{gap}{{1,16}}+)?+"
+class _Reading:
+    """One direction of reading: each step takes all it can and never gives back, so that the time stays linear.
+
+    Steps, not one large pattern: that would need possessive repeats, which Python before 3.11.5 gets wrong. A step
+    answers with the place behind what it took, or None where there is nothing for it.
+    """
+
+    def __init__(self, line_end: str) -> None:
+        self._gaps = re.compile(rf"(?:{line_end}|{_SIGNS}){{0,16}}")
+
+    def gap(self, text: str, at: int, least: int) -> int | None:
+        """What stands between two lines."""
+        end = self._after_gaps(text, at)
+        if end - at < least:
+            return None
+        if text.startswith("+", end) and (further := self._after_gaps(text, end + 1)) > end + 1:
+            return further
+        return end
+
+    def lines(self, text: str, at: int) -> int | None:
+        """One line of a key or more."""
+        found = _RUN.match(text, at)
+        end = None
+        while found is not None:
+            end = found.end()
+            after = self.gap(text, end, 1)
+            found = _RUN.match(text, after) if after is not None else None
+        return end
+
+    def headers(self, text: str, at: int) -> int:
+        """The lines that PEM allows before the key."""
+        while (after := self.gap(text, at, 0)) is not None and (found := _HEADER.match(text, after)):
+            at = found.end()
+        return at
+
+    def body(self, text: str, at: int) -> int | None:
+        """All that belongs to a key behind its BEGIN."""
+        start = self.gap(text, self.headers(text, at), 0)
+        end = self.lines(text, start) if start is not None else None
+        return self._with_last(text, end) if end is not None else None
+
+    def backwards(self, text: str) -> int | None:
+        """All that belongs to a key before its END, in a text that was turned round."""
+        start = self.gap(text, 0, 0) or 0
+        short = _SHORT.match(text, start)
+        after = self.gap(text, short.end(), 1) if short is not None else None
+        return self.lines(text, after if after is not None else start)
+
+    def _with_last(self, text: str, end: int) -> int:
+        """The last line is shorter: it counts only where the key's end or the text's follows."""
+        after = self.gap(text, end, 1)
+        short = _SHORT.match(text, after) if after is not None else None
+        if short is None:
+            return end
+        behind = self.gap(text, short.end(), 0) or short.end()
+        return short.end() if behind == len(text) or text.startswith("-----", behind) else end
+
+    def _after_gaps(self, text: str, at: int) -> int:
+        found = self._gaps.match(text, at)
+        return found.end() if found is not None else at
 
 
-def _lines(gap: str) -> str:
-    return rf"{_RUN}(?:{_between(gap, 1)}{_RUN})*+"
-
-
-_HEADERS = rf"(?:{_between(_GAP, 0)}(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n\\]*+)*+"
-_LAST = rf"(?:{_between(_GAP, 1)}[A-Za-z0-9+/=]{{1,15}}+(?={_between(_GAP, 0)}(?:-----|\Z)))?+"
-_BODY = re.compile(rf"{_HEADERS}{_between(_GAP, 0)}{_lines(_GAP)}{_LAST}")
-_BACKWARDS = re.compile(rf"{_between(_BACK, 0)}(?:[A-Za-z0-9+/=]{{1,15}}+{_between(_BACK, 1)})?+{_lines(_BACK)}")
+_FORWARD = _Reading(r"\\[nrt]")
+_BACK = _Reading(r"[nrt]\\")
 
 
 def redact_private_keys(text: str, counts: Counter[str]) -> str:
@@ -56,14 +108,14 @@ def _key_at(text: str, marker: re.Match[str], following: re.Match[str] | None, d
     """Start and end of the key that a marker belongs to, equal where there is none."""
     if marker["kind"] == "END":
         before = text[done : marker.start()][:-16_385:-1]
-        found = _BACKWARDS.match(before)
-        return (marker.start() - found.end(), marker.end()) if found else (0, 0)
+        length = _BACK.backwards(before)
+        return (marker.start() - length, marker.end()) if length is not None else (0, 0)
     closing = following if following is not None and following["kind"] == "END" else None
     if closing is not None and _WHOLE.fullmatch(text, marker.end(), closing.start()):
         return marker.start(), closing.end()
-    found = _BODY.match(text, marker.end())
-    if found is None:
+    end = _FORWARD.body(text, marker.end())
+    if end is None:
         return 0, 0
-    if closing is not None and not re.search(r"[^\s\\\"'`,>|+nr-]", text[found.end() : closing.start()][:64]):
+    if closing is not None and not re.search(r"[^\s\\\"'`,>|+nr-]", text[end : closing.start()][:64]):
         return marker.start(), closing.end()
-    return marker.start(), found.end()
+    return marker.start(), end
