@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.seal.environment import home_environ, make_bin, make_home, real_home, sealed_environ
 from tests.seal.repo import Repo, git_version
 
 MakeRepo = Callable[..., Repo]
+
+# How long a draw or an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("sealed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sealed")
 
 
 @dataclass(frozen=True, slots=True)
