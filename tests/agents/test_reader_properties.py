@@ -23,7 +23,9 @@ RECORDINGS = {
     "codex": transcript("codex", "usage-limit").read_bytes(),
 }
 AGENT = pytest.mark.parametrize("agent", sorted(RECORDINGS))
-SOME = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SOME = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
