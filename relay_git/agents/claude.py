@@ -142,9 +142,10 @@ def _signed_in(env: Mapping[str, str]) -> bool:
     if sys.platform == "darwin" or (config / ".credentials.json").is_file():
         return True  # on macOS the login is in the keychain, which is not ours to open
     try:
-        return bool(jsonl.parse((config / "settings.json").read_bytes() or b"{}").get("apiKeyHelper"))  # type: ignore[union-attr]
-    except (OSError, AttributeError):
+        settings = jsonl.parse((config / "settings.json").read_bytes())
+    except OSError:
         return False
+    return settings is not None and bool(settings.get("apiKeyHelper"))
 
 
 def _needs_is_sandbox(env: Mapping[str, str]) -> bool:

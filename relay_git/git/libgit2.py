@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pygit2
@@ -59,7 +59,7 @@ class Libgit2Store:
         except KeyError:
             return None
         except pygit2.GitError as error:
-            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
+            raise _unreadable(oid, error) from error
         return int(size) if kind == _BLOB else None
 
     def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
@@ -162,7 +162,7 @@ class Libgit2Store:
         try:
             return self._repo.get(pygit2.Oid(hex=oid))
         except pygit2.GitError as error:
-            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
+            raise _unreadable(oid, error) from error
 
     def _read(self, oid: Oid, kind: int) -> bytes | None:
         if not _is_oid(oid):
@@ -172,14 +172,18 @@ class Libgit2Store:
         except KeyError:
             return None
         except pygit2.GitError as error:
-            raise RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck") from error
+            raise _unreadable(oid, error) from error
         return data if found == kind else None
 
-    def _write(self, what: str, write: object) -> Oid:
+    def _write(self, what: str, write: Callable[[], pygit2.Oid]) -> Oid:
         try:
-            return Oid(str(write()))  # type: ignore[operator]
+            return Oid(str(write()))
         except (pygit2.GitError, OSError) as error:
             raise failure(f"write of {what}", 1, f"fatal: {error}".encode(), self._git.cwd) from error
+
+
+def _unreadable(oid: Oid, error: pygit2.GitError) -> RepoError:
+    return RepoError(f"object {oid} cannot be read: {printable(str(error))}", hint="git fsck")
 
 
 def _member(tree: pygit2.Object | None, name: bytes) -> pygit2.Object | None:
