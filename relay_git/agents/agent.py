@@ -102,6 +102,20 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
+class Retrying:
+    """The tool's own channel said that a request was refused and that it waits and asks again by itself.
+
+    `notice` says what refused it, with its `resets_at` where the tool named the moment of the next try; `seconds` is
+    the wait where it named that instead. `attempt` counts from 1, `of` is the last; 0 where the tool does not say.
+    """
+
+    notice: LimitNotice
+    seconds: float | None = None
+    attempt: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The tool said how its run ended."""
 
@@ -109,7 +123,7 @@ class Ended:
     detail: str = ""
 
 
-Heard = Identified | Doing | Limited | Ended
+Heard = Identified | Doing | Limited | Retrying | Ended
 
 
 class Reader(Protocol):

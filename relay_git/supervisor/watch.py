@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from relay_git.agents.agent import Agent, Doing, Ended, Heard, Identified, Limited
+from relay_git.agents.agent import Agent, Doing, Ended, Heard, Identified, Limited, Retrying
 from relay_git.agents.transcript import Follower
 from relay_git.contract.lifecycle import State
 from relay_git.git.store import Oid
@@ -108,6 +108,8 @@ class Watcher:
                 self.tell(what)
             case Limited(notice):
                 self._note_limit(notice)
+            case Retrying():
+                self.tell("waits for its model")
             case Ended():
                 self._ended = heard
 
