@@ -62,6 +62,19 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool; `target` is the file or command it was about, `ok` is None where no result is known."""
+
+    id: str
+    name: str
+    target: str = ""
+    ok: bool | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.target}" if self.target else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens as the tool counts them, each message once."""
 
@@ -75,9 +88,13 @@ class Usage:
 class SessionRecord:
     """What one agent's transcript says that it did.
 
-    `prompts` are the human's, in order, injected ones left out. `model_turns` counts finished answers of a real
-    model, `pending_calls` names tool calls without a result. `files_touched` are relative to `cwd` where they lie
-    below it. `losses` says in words what could not be read; `skipped` counts records that were passed over as broken.
+    `prompts` are the human's in the active conversation, in order, injected ones left out; those on a branch that was
+    taken back are `abandoned_prompts`, those of the parent of a fork `inherited_prompts`, `open_prompt` is the last
+    one where no answer followed. `model_turns` counts finished answers of a real model in the active conversation.
+    `calls` are the newest tool calls with a result, `pending_calls` those without. `files_touched` are relative to
+    `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited excluded;
+    `usage_active` is that of the active conversation alone. `losses` says in words what could not be read, `unreadable`
+    names such files; `skipped` counts records that were passed over as broken, `skipped_lines` names the first of them.
     """
 
     agent: str
@@ -86,19 +103,31 @@ class SessionRecord:
     branch: str = ""
     model: str = ""
     version: str = ""
+    forked_from: str = ""
+    subagents: tuple[str, ...] = ()
+    foreign_sessions: tuple[str, ...] = ()
+    compactions: int = 0
     prompts: tuple[str, ...] = ()
+    abandoned_prompts: tuple[str, ...] = ()
+    inherited_prompts: tuple[str, ...] = ()
+    open_prompt: str = ""
     last_text: str = ""
     plan: tuple[PlanItem, ...] = ()
     commands: tuple[Command, ...] = ()
     files_touched: tuple[str, ...] = ()
-    pending_calls: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    pending_calls: tuple[ToolCall, ...] = ()
     skills: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
     model_turns: int = 0
     turn_complete: bool = False
     usage: Usage = field(default_factory=Usage)
+    usage_active: Usage = field(default_factory=Usage)
     limits: tuple[LimitNotice, ...] = ()
     started: datetime | None = None
     last_activity: datetime | None = None
     records: int = 0
     skipped: int = 0
+    skipped_lines: tuple[int, ...] = ()
+    unreadable: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ understand and never raises on it. What a tool cannot do is a typed `Unsupported
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -136,13 +136,52 @@ class Reader(Protocol):
         """Everything understood so far."""
 
 
-class Agent(Protocol):
-    """One agent CLI. `name` is ours, `aliases` are the tool's own names, `last_seen` the version it was tested with."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A transcript on this machine: a file, or a folder where the tool keeps one session in many files.
+
+    `native_id` is empty where only the inside tells it. `modified` is Unix time in seconds, `size` in bytes.
+    """
+
+    path: Path
+    native_id: str
+    modified: float
+    size: int
+
+
+class Following(Protocol):
+    """One session's transcript while its agent may still be writing it; the tool's own files stay as they are."""
+
+    def poll(self) -> bool:
+        """Read what is new; whether there was anything. Never raises on what the file holds, or where it is gone."""
+
+    def record(self, *, ended: bool = False) -> SessionRecord:
+        """Everything understood so far; with `ended`, nothing is to come any more."""
+
+
+class Tool(Protocol):
+    """One tool whose transcripts can be read. `name` is ours, `aliases` are the tool's own, `last_seen` its version.
+
+    `last_seen` is the version that it was tested with; empty where the format is known from public sources only.
+    """
 
     name: str
     title: str
     aliases: tuple[str, ...]
     last_seen: str
+
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """Every transcript that the tool keeps for this user; nothing is opened that a name tells."""
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The ids of the sessions in this file or folder, oldest first; empty where it is not this tool's."""
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one session there; an empty id means the newest. `worktree` is what files are named from."""
+
+
+class Agent(Tool, Protocol):
+    """A tool that can be started as well."""
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""
@@ -157,6 +196,3 @@ class Agent(Protocol):
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """Where the transcript of that run lies, or None while there is none."""
-
-    def reader(self, worktree: Path) -> Reader:
-        """A fresh reader for one transcript."""

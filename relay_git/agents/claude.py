@@ -15,13 +15,15 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
+    Following,
+    Found,
     Heard,
     Identified,
     Launch,
@@ -38,6 +40,7 @@ from relay_git.agents.claude_sandbox import sandbox_settings
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
+from relay_git.agents.transcript import Follower
 
 SETTINGS_FILE = "claude-settings.json"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -124,9 +127,25 @@ class Claude:
         except OSError:
             return None
 
-    def reader(self, worktree: Path) -> ClaudeReader:
-        """A fresh reader for one transcript."""
-        return ClaudeReader(worktree)
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """Every session's file; those of subagents lie deeper."""
+        return shelf.files(config_dir(env) / "projects", 1, _id_in_name)
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The session in this file, by its records; a folder has those of its files."""
+        if path.is_dir():
+            return tuple(f.native_id for f in sorted(shelf.files(path, 0, _id_in_name), key=lambda f: f.modified))
+        ids = (jsonl.text(record.get("sessionId")) for record in shelf.head(path) if "parentUuid" in record)
+        return tuple(filter(None, ids))[:1]
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one session's file."""
+        return Follower(path, lambda: ClaudeReader(worktree))
+
+
+def _id_in_name(name: str) -> str:
+    stem = name.removesuffix(".jsonl")
+    return stem if stem != name and _SESSION_ID.fullmatch(stem) else ""
 
 
 def config_dir(env: Mapping[str, str]) -> Path:

@@ -70,11 +70,8 @@ class ClaudeReader:
 
     def feed(self, line: bytes) -> None:
         """Take one line; never raises."""
-        if not line.strip():
-            return
-        record = jsonl.parse(line)
+        record = self._draft.take(line)
         if record is None:
-            self._draft.skipped += 1
             return
         session = jsonl.text(record.get("sessionId"))
         if session and not self._draft.native_id:
@@ -190,7 +187,7 @@ class ClaudeReader:
         name, call = jsonl.text(block.get("name")), jsonl.text(block.get("id"))
         given = jsonl.record(block.get("input"))
         target = jsonl.text(given.get(_EDITS.get(name, "command")))
-        self._draft.called(call, f"{name}: {target}" if target else name)
+        self._draft.called(call, name, target)
         if name in _EDITS:
             # Counted when it is asked for: an edit that was cut off may have been written all the same.
             self._draft.touch(target)
@@ -209,7 +206,7 @@ class ClaudeReader:
 
     def _result(self, block: Record, outcome: object) -> None:
         key = jsonl.text(block.get("tool_use_id"))
-        self._draft.pending.pop(key, None)
+        self._draft.returned(key, ok=block.get("is_error") is not True)
         call = self._calls.pop(key, None)
         if call is None:
             return

@@ -12,13 +12,15 @@ from __future__ import annotations
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
+    Following,
+    Found,
     Heard,
     Identified,
     Launch,
@@ -35,9 +37,11 @@ from relay_git.agents.codex_sandbox import sandbox_options
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, home, is_set
 from relay_git.agents.jsonl import Record
+from relay_git.agents.transcript import Follower
 
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
 _THREAD_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,64})\.jsonl")
 
 
 class Codex:
@@ -106,9 +110,26 @@ class Codex:
             return None
         return None
 
-    def reader(self, worktree: Path) -> CodexReader:
-        """A fresh reader for one rollout."""
-        return CodexReader(worktree)
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """Every rollout, by year, month and day."""
+        return shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The session in this rollout, by its first record."""
+        for record in shelf.head(path)[:1]:
+            meta = record.get("payload") if record.get("type") == "session_meta" else record
+            own = jsonl.text(jsonl.record(meta).get("id"))
+            return (own,) if own and ("payload" in record or "instructions" in record) else ()
+        return ()
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one rollout."""
+        return Follower(path, lambda: CodexReader(worktree))
+
+
+def _id_in_name(name: str) -> str:
+    found = _ROLLOUT.fullmatch(name)
+    return found[1] if found else ""
 
 
 def codex_home(env: Mapping[str, str]) -> Path:

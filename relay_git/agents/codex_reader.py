@@ -57,11 +57,8 @@ class CodexReader:
 
     def feed(self, line: bytes) -> None:
         """Take one line; never raises."""
-        if not line.strip():
-            return
-        record = jsonl.parse(line)
+        record = self._draft.take(line)
         if record is None:
-            self._draft.skipped += 1
             return
         self._draft.saw(jsonl.iso_time(record.get("timestamp")))
         kind, payload = jsonl.text(record.get("type")), record.get("payload")
@@ -137,19 +134,19 @@ class CodexReader:
             case "function_call":
                 name, given = jsonl.text(item.get("name")), jsonl.parse_text(item.get("arguments"))
                 target = jsonl.text(given.get("cmd")) or jsonl.text(given.get("command"))
-                draft.called(call, f"{name}: {target}" if target else name)
+                draft.called(call, name, target)
                 if name == "update_plan":
                     self._plan(given)
             case "custom_tool_call":
                 self._custom_call(jsonl.text(item.get("name")), jsonl.text(item.get("input")), call)
             case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                draft.pending.pop(call, None)
+                draft.returned(call, ok=None)
             case "local_shell_call":
                 draft.called(call, "shell")
 
     def _custom_call(self, name: str, given: str, call: str) -> None:
         first = next(iter(given.splitlines()), "")
-        self._draft.called(call, f"{name}: {first}" if name == "exec" else name)
+        self._draft.called(call, name, first if name == "exec" else "")
         if name == "apply_patch":
             for found in _PATCHED.finditer(given):
                 if len(self._patched) < MAX_FILES:

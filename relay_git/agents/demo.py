@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
+    Following,
+    Found,
     Heard,
     Identified,
     Launch,
@@ -31,6 +33,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
 from relay_git.agents.homes import home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.transcript import Follower
 from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
 
 PROGRAM = "relay_git.agents.demo_agent"
@@ -82,9 +85,18 @@ class Demo:
         path = sessions_dir(env) / f"{native_id}.jsonl"
         return path if _SESSION_ID.fullmatch(native_id) and path.is_file() else None
 
-    def reader(self, worktree: Path) -> DemoReader:
-        """A fresh reader for one transcript."""
-        return DemoReader(worktree)
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """Every transcript."""
+        return shelf.files(sessions_dir(env), 0, _id_in_name)
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The session in this file."""
+        own = (r.get("id") for r in shelf.head(path)[:1] if r.get("demo") is True and r.get("type") == "session")
+        return tuple(filter(None, map(jsonl.text, own)))
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one transcript."""
+        return Follower(path, lambda: DemoReader(worktree))
 
 
 class DemoReader:
@@ -95,11 +107,11 @@ class DemoReader:
 
     def feed(self, line: bytes) -> None:
         """Take one line; never raises."""
-        if not line.strip():
+        record = self._draft.take(line)
+        if record is None:
             return
-        record = jsonl.parse(line)
-        if record is None or record.get("demo") is not True:
-            self._draft.skipped += 1
+        if record.get("demo") is not True:
+            self._draft.skip()
             return
         self._draft.saw(jsonl.iso_time(record.get("at")))
         self._take(record)
@@ -126,7 +138,7 @@ class DemoReader:
             case "call":
                 draft.called(jsonl.text(record.get("call")), jsonl.text(record.get("what")))
             case "result":
-                draft.pending.pop(jsonl.text(record.get("call")), None)
+                draft.returned(jsonl.text(record.get("call")), ok=None)
                 self._result(record)
             case "limit":
                 draft.limit(_notice(record))
@@ -147,6 +159,11 @@ class DemoReader:
             digest = jsonl.text(record.get("outputSha256")) or jsonl.sha256(output)
             code = jsonl.integer(record.get("exitCode"))
             self._draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, digest, excerpt(output)))
+
+
+def _id_in_name(name: str) -> str:
+    stem = name.removesuffix(".jsonl")
+    return stem if stem != name and _SESSION_ID.fullmatch(stem) else ""
 
 
 def sessions_dir(env: Mapping[str, str]) -> Path:

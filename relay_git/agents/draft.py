@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, SessionRecord, Usage
+from relay_git.agents import jsonl
+from relay_git.agents.jsonl import Record
+from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, SessionRecord, ToolCall, Usage
 
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
@@ -22,6 +24,7 @@ MAX_COMMAND_CHARS = 4_096
 MAX_EXCERPT_CHARS = 400
 MAX_FILES = 5_000
 MAX_PENDING = 200
+MAX_CALLS = 200
 MAX_LIMITS = 50
 MAX_REMEMBERED = 20_000
 MAX_NAME_CHARS = 1_024
@@ -49,6 +52,26 @@ def plan_status(word: str) -> PlanStatus:
             return PlanStatus.CANCELLED
         case _:
             return PlanStatus.PENDING
+
+
+def plus(one: Usage, other: Usage) -> Usage:
+    """The sum of two counts."""
+    return Usage(
+        one.input + other.input,
+        one.output + other.output,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+    )
+
+
+def minus(one: Usage, other: Usage) -> Usage:
+    """The difference of two counts, never below zero."""
+    return Usage(
+        max(one.input - other.input, 0),
+        max(one.output - other.output, 0),
+        max(one.cache_read - other.cache_read, 0),
+        max(one.cache_write - other.cache_write, 0),
+    )
 
 
 class Remembered:
@@ -84,6 +107,7 @@ class Mark:
     turns: int
     last_text: str
     plan: tuple[PlanItem, ...]
+    usage: Usage
 
 
 @dataclass(slots=True)
@@ -93,6 +117,7 @@ class Draft:
     agent: str
     worktree: str
     native_id: str = ""
+    forked_from: str = ""
     cwd: str = ""
     branch: str = ""
     model: str = ""
@@ -105,16 +130,54 @@ class Draft:
     started: datetime | None = None
     last_activity: datetime | None = None
     records: int = 0
+    lines: int = 0
     skipped: int = 0
+    skipped_lines: list[int] = field(default_factory=list)
+    unreadable: dict[str, None] = field(default_factory=dict)
+    compactions: int = 0
+    subagents: dict[str, None] = field(default_factory=dict)
+    foreign: dict[str, None] = field(default_factory=dict)
+    abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_PROMPTS))
+    inherited: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_PROMPTS))
+    open_prompt: str = ""
+    spent_in_vain: Usage = field(default_factory=Usage)
     prompts: list[str] = field(default_factory=list)
     prompts_left_out: int = 0
     commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
     commands_seen: int = 0
     files: dict[str, None] = field(default_factory=dict)
-    pending: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, ToolCall] = field(default_factory=dict)
+    calls: deque[ToolCall] = field(default_factory=lambda: deque(maxlen=MAX_CALLS))
     limits: dict[LimitNotice, None] = field(default_factory=dict)
     skills: dict[str, None] = field(default_factory=dict)
+    mcp_servers: dict[str, None] = field(default_factory=dict)
     _losses: dict[str, int] = field(default_factory=dict)
+
+    def take(self, line: bytes) -> Record | None:
+        """The record on the next line; a broken one is counted and named, and a whole one after it is not lost."""
+        self.lines += 1
+        if not line.strip():
+            return None
+        found = jsonl.parse(line)
+        if found is None:
+            found = jsonl.after_a_cut(line)
+            if found is not None:
+                self.lose("a record was cut by the next one on its line")
+        if found is None:
+            self.skip()
+        return found
+
+    def skip(self) -> None:
+        """Count the present line as broken."""
+        self.skipped += 1
+        if len(self.skipped_lines) < MAX_LIMITS:
+            self.skipped_lines.append(self.lines)
+
+    def cannot_read(self, name: str) -> None:
+        """Name a file that belongs to the session and could not be read."""
+        if len(self.unreadable) < MAX_LIMITS:
+            self.unreadable[cut(name, MAX_NAME_CHARS)] = None
+        self.lose("a file of the session could not be read")
 
     def saw(self, when: datetime | None) -> None:
         """Count a record and keep the first and the last time."""
@@ -136,6 +199,7 @@ class Draft:
         if len(said) > MAX_PROMPT_CHARS:
             self.lose(f"a prompt was cut to {MAX_PROMPT_CHARS} characters")
         self.prompts.append(cut(said, MAX_PROMPT_CHARS))
+        self.open_prompt = self.prompts[-1]
         if len(self.prompts) > MAX_PROMPTS:
             del self.prompts[1]
             self.prompts_left_out += 1
@@ -143,6 +207,7 @@ class Draft:
     def say(self, said: str) -> None:
         """Take the newest words of the assistant."""
         self.last_text = cut(said, MAX_TEXT_CHARS)
+        self.open_prompt = ""
 
     def set_plan(self, plan: list[PlanItem]) -> None:
         """Replace the plan."""
@@ -173,14 +238,23 @@ class Draft:
         inside = os.path.relpath(path, base)
         return path if inside == ".." or inside.startswith("../") else inside
 
-    def called(self, call: str, what: str) -> None:
+    def called(self, call: str, name: str, target: str = "") -> None:
         """A tool call began."""
+        self.open_prompt = ""
         if not call:
             return
         if len(self.pending) >= MAX_PENDING:
             self.lose(f"only the first {MAX_PENDING} tool calls without a result are named")
             return
-        self.pending[call] = cut(what, MAX_EXCERPT_CHARS)
+        self.pending[call] = ToolCall(
+            cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_EXCERPT_CHARS)
+        )
+
+    def returned(self, call: str, *, ok: bool | None) -> None:
+        """A tool call has its result; None where the tool does not tell whether it went well."""
+        began = self.pending.pop(call, None)
+        if began is not None:
+            self.calls.append(replace(began, ok=ok))
 
     def limit(self, notice: LimitNotice) -> None:
         """Add a limit, each once."""
@@ -203,13 +277,15 @@ class Draft:
             self.turns,
             self.last_text,
             self.plan,
+            self.usage,
         )
 
     def go_back(self, mark: Mark) -> None:
         """Forget what was said and done after a mark: the human took it back. Tokens stay spent, limits stay met."""
         while len(self.prompts) > 1 and self.prompts_left_out + len(self.prompts) > mark.prompts:
-            self.prompts.pop()
+            self.abandoned.append(self.prompts.pop())
         if mark.prompts == 0:
+            self.abandoned.extend(self.prompts)
             self.prompts.clear()
         while self.commands and self.commands_seen > mark.commands:
             self.commands.pop()
@@ -217,6 +293,7 @@ class Draft:
         while len(self.files) > mark.files:
             self.files.popitem()
         self.pending.clear()
+        self.spent_in_vain = minus(self.usage, mark.usage)
         self.turns, self.last_text, self.plan = mark.turns, mark.last_text, mark.plan
 
     def record(self) -> SessionRecord:
@@ -226,23 +303,35 @@ class Draft:
             native_id=cut(self.native_id, MAX_NAME_CHARS),
             cwd=cut(self.cwd, 4096),
             branch=cut(self.branch, MAX_NAME_CHARS),
+            forked_from=cut(self.forked_from, MAX_NAME_CHARS),
+            subagents=tuple(self.subagents),
+            foreign_sessions=tuple(self.foreign),
+            compactions=self.compactions,
             model=cut(self.model, MAX_NAME_CHARS),
             version=cut(self.version, MAX_NAME_CHARS),
             prompts=tuple(self.prompts),
+            abandoned_prompts=tuple(self.abandoned),
+            inherited_prompts=tuple(self.inherited),
+            open_prompt=self.open_prompt,
             last_text=self.last_text,
             plan=self.plan,
             commands=tuple(self.commands),
             files_touched=tuple(self.files),
             pending_calls=tuple(self.pending.values()),
+            calls=tuple(self.calls),
             skills=tuple(self.skills),
+            mcp_servers=tuple(self.mcp_servers),
             model_turns=self.turns,
             turn_complete=self.turn_complete,
             usage=self.usage,
+            usage_active=minus(self.usage, self.spent_in_vain),
             limits=tuple(self.limits),
             started=self.started,
             last_activity=self.last_activity,
             records=self.records,
             skipped=self.skipped,
+            skipped_lines=tuple(self.skipped_lines),
+            unreadable=tuple(self.unreadable),
             losses=self._all_losses(),
         )
 

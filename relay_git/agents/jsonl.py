@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 Record = Mapping[str, object]
 
 _EMPTY: Record = {}
+_MOST_FUSED = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # 9999-01-01 in seconds: above it a number is milliseconds, as some tools write them (13 digits).
 _SECONDS_MAX = 253_370_764_800
@@ -33,6 +34,24 @@ def parse(line: bytes) -> Record | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def after_a_cut(line: bytes) -> Record | None:
+    """The whole object at the end of a line whose beginning is a cut one: a writer that was killed leaves no LF.
+
+    Both were written by the same program, so the second begins like the first.
+    """
+    begin = line[: line.find(b":") + 1].lstrip(b"\0 ")
+    if len(begin) > 80 or not begin.startswith(b'{"'):
+        return None
+    at = line.find(begin, 1)
+    for _ in range(_MOST_FUSED):
+        if at < 0:
+            return None
+        if (found := parse(line[at:])) is not None:
+            return found
+        at = line.find(begin, at + 1)
+    return None
 
 
 def parse_text(text: object) -> Record:

@@ -86,7 +86,7 @@ def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple
     for notice in record.limits[-3:]:
         yield "limit", "the agent's own channel", notice.evidence
     for call in record.pending_calls[-5:]:
-        yield "open-call", "transcript: call without a result", call
+        yield "open-call", "transcript: call without a result", str(call)
     for commit in work.commits[: -LISTED_EVIDENCE - 1 : -1]:
         yield "commit", commit.oid, commit.subject
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent
 from relay_git.agents.leftovers import masks
-from relay_git.agents.transcript import Follower
 from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.lifecycle import Event
 from relay_git.contract.pause import PauseFacts, SafePoint
@@ -140,7 +139,7 @@ def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:
     path: Path | None = agent.transcript(native_id, run.worktree, run.around.env) if native_id else None
     if path is None:
         return SessionRecord(agent.name, native_id=native_id, losses=("the leg's transcript was not found",))
-    follower = Follower(path, lambda: agent.reader(run.worktree))
+    follower = agent.follow(path, native_id, run.worktree)
     follower.poll()
     return follower.record(ended=True)
 

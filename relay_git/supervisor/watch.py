@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from relay_git.agents.agent import Agent, Doing, Ended, Heard, Identified, Limited, Retrying
-from relay_git.agents.transcript import Follower
+from relay_git.agents.agent import Agent, Doing, Ended, Following, Heard, Identified, Limited, Retrying
 from relay_git.contract.lifecycle import State
 from relay_git.git.store import Oid
 from relay_git.session import LimitKind, LimitNotice, SessionRecord
@@ -55,7 +54,7 @@ class Watcher:
         self.agent, self.process, self.native_id = agent, process, native_id
         self._run = run
         self._env = run.around.env
-        self._follower: Follower | None = None
+        self._follower: Following | None = None
         self._record = SessionRecord(agent.name)
         self._limit: LimitNotice | None = None
         self._ended: Ended | None = None
@@ -117,7 +116,7 @@ class Watcher:
         if self._follower is None and self.native_id:
             path = self.agent.transcript(self.native_id, self._run.worktree, self._env)
             if path is not None:
-                self._follower = Follower(path, lambda: self.agent.reader(self._run.worktree))
+                self._follower = self.agent.follow(path, self.native_id, self._run.worktree)
         if self._follower is None or not (self._follower.poll() or ended):
             return
         known = len(self._record.limits)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from relay_git.agents import AGENTS
-from relay_git.agents.agent import Heard
+from relay_git.agents.agent import Heard, Reader
+from relay_git.agents.claude_reader import ClaudeReader
+from relay_git.agents.codex_reader import CodexReader
+from relay_git.agents.demo import DemoReader
 from relay_git.session import SessionRecord
 
 DATA = Path(__file__).parent / "data"
 CASES = DATA / "cases"
 RECORDED_AT = Path("/home/dev/repo")
 CASES_AT = Path("/w/app")
+READERS: dict[str, Callable[[Path], Reader]] = {"claude": ClaudeReader, "codex": CodexReader, "demo": DemoReader}
 
 
 def transcript(agent: str, case: str, part: str = "") -> Path:
@@ -24,7 +29,7 @@ def transcript(agent: str, case: str, part: str = "") -> Path:
 
 def read(agent: str, data: bytes, worktree: Path = RECORDED_AT) -> SessionRecord:
     """A record from the bytes of a whole transcript."""
-    reader = AGENTS[agent].reader(worktree)
+    reader = READERS[agent](worktree)
     *whole, _torn = data.split(b"\n")
     for line in whole:
         reader.feed(line)

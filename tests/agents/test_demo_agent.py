@@ -16,6 +16,7 @@ import pytest
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Ended, Identified, Limited
+from relay_git.agents.demo import DemoReader
 from relay_git.agents.transcript import Follower
 from relay_git.session import LimitKind, PlanItem, PlanStatus, SessionRecord
 from tests.seal.repo import Repo
@@ -54,7 +55,7 @@ class Demo:
     def record(self) -> SessionRecord:
         path = AGENTS["demo"].transcript("d-1", self.worktree, {"RELAY_DEMO_HOME": str(self.home)})
         assert path
-        follower = Follower(path, lambda: AGENTS["demo"].reader(self.worktree))
+        follower = Follower(path, lambda: DemoReader(self.worktree))
         follower.poll()
         return follower.record()
 
@@ -179,7 +180,7 @@ def test_it_can_hang_deaf_to_sigterm_with_an_open_call(demo: Demo) -> None:
         process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
-        assert demo.record().pending_calls == ("hang",)
+        assert demo.record().pending_calls[0].name == "hang"
     finally:
         process.kill()
         process.communicate()

@@ -9,8 +9,9 @@ import pytest
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Ended, Heard, Identified, Limited
+from relay_git.agents.codex_reader import CodexReader
 from relay_git.session import LimitKind
-from tests.agents.recordings import heard
+from tests.agents.recordings import CASES_AT, heard
 
 NOTICE = "You've hit your 5-hour limit · resets 8:12pm (UTC)"
 
@@ -150,7 +151,7 @@ def test_codex_stdout(event: object, wanted: LimitKind | None) -> None:
 
 
 def rollout(*payloads: dict[str, object]) -> list[tuple[LimitKind, str | None, datetime | None]]:
-    reader = AGENTS["codex"].reader(__import__("pathlib").Path("/w/app"))
+    reader = CodexReader(CASES_AT)
     for payload in payloads:
         reader.feed(json.dumps({"type": "event_msg", "payload": payload}).encode())
     return [(limit.kind, limit.window, limit.resets_at) for limit in reader.record().limits]

@@ -16,7 +16,7 @@ from relay_git.agents import AGENTS
 from relay_git.agents.demo import DemoReader
 from relay_git.agents.transcript import Follower
 from relay_git.session import SessionRecord
-from tests.agents.recordings import RECORDED_AT, heard, read, transcript
+from tests.agents.recordings import READERS, RECORDED_AT, heard, read, transcript
 
 RECORDINGS = {
     "claude": transcript("claude", "normal").read_bytes(),
@@ -100,7 +100,7 @@ def mutated(value: Any, dice: random.Random, other: Any) -> Any:
 @SOME
 @given(st.randoms(use_true_random=False), VALUES)
 def test_values_of_any_type_are_survived(agent: str, dice: random.Random, other: Any) -> None:
-    reader = AGENTS[agent].reader(RECORDED_AT)
+    reader = READERS[agent](RECORDED_AT)
     for line in RECORDINGS[agent].split(b"\n")[:-1]:
         bent = json.dumps(mutated(json.loads(line), dice, other)).encode()
         reader.feed(bent)
@@ -140,7 +140,7 @@ def test_a_transcript_in_pieces_gives_the_same_record(agent: str, tmp_path: Path
     whole = RECORDINGS[agent]
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"")
-    follower = Follower(path, lambda: AGENTS[agent].reader(RECORDED_AT))
+    follower = Follower(path, lambda: READERS[agent](RECORDED_AT))
     cuts = sorted({0, len(whole), *data.draw(st.lists(st.integers(0, len(whole)), max_size=12))})
     for begin, end in itertools.pairwise(cuts):
         with path.open("ab") as file:

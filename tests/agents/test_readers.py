@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from relay_git.agents import AGENTS
 from relay_git.agents.transcript import Follower
 from relay_git.session import LimitKind, PlanItem, PlanStatus, Usage
-from tests.agents.recordings import CASES, CASES_AT, case, read, recorded, transcript
+from tests.agents.recordings import CASES, CASES_AT, READERS, case, read, recorded, transcript
 
 PROMPT = "Add a farewell function next to greet and commit it"
 DONE, DOING, TO_DO = PlanStatus.COMPLETED, PlanStatus.IN_PROGRESS, PlanStatus.PENDING
@@ -189,7 +188,7 @@ def test_a_reported_failure_is_read_as_it_should_be(name: str) -> None:
         "files_touched": sorted(record.files_touched),
         "turn_complete": record.turn_complete,
         "limit_events": len(record.limits),
-        "pending_tool_calls": list(record.pending_calls),
+        "pending_tool_calls": list(map(str, record.pending_calls)),
         "skipped": record.skipped,
         "loss_reported": bool(record.losses),
         "records": record.records,
@@ -219,7 +218,7 @@ def test_a_torn_last_line_waits_for_its_rest(tmp_path) -> None:
     _, path, expected = case("B01")
     copy = tmp_path / "s-main.jsonl"
     copy.write_bytes(path.read_bytes())
-    follower = Follower(copy, lambda: AGENTS["claude"].reader(CASES_AT))
+    follower = Follower(copy, lambda: READERS["claude"](CASES_AT))
     follower.poll()
     first = follower.record()
     assert (first.records, follower.offset) == (3, expected["first_read"]["resume_offset"])

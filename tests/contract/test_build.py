@@ -19,7 +19,7 @@ from relay_git.contract.model import Contract
 from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.git.work import FileChange, FileStatus, Hunk, WorkCommit, WorkFacts
-from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, PlanStatus, SessionRecord
+from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, PlanStatus, SessionRecord, ToolCall
 from tests.contract.samples import (
     BASE,
     HEAD,
@@ -131,7 +131,7 @@ def test_the_next_action_follows_the_stated_order() -> None:
     pending = PlanItem("Later", PlanStatus.PENDING)
     working = PlanItem("Now", PlanStatus.IN_PROGRESS)
     spoken = replace(NO_WORK, commits=(WorkCommit(HEAD, "s", (("Relay-Next", "Said"),)),))
-    full = replace(EMPTY, plan=(pending, working), pending_calls=("Bash: make",))
+    full = replace(EMPTY, plan=(pending, working), pending_calls=(ToolCall("t1", "Bash", "make"),))
     assert next_action(full, spoken) == ("Said", f"commit {HEAD[:12]}")
     assert next_action(full) == ("Now", "plan: first step in progress")
     assert next_action(replace(full, plan=(pending,))) == ("Later", "plan: first step pending")
@@ -259,7 +259,7 @@ def fattened(size: int, unit: str) -> JsonObject:
         last_text=fat,
         plan=tuple(PlanItem(f"{n}{fat}", status) for n in many for status in PlanStatus),
         commands=tuple(Command(f"git push a/{n} {fat}", 0, "0" * 64) for n in many),
-        pending_calls=(fat,) * 10,
+        pending_calls=(ToolCall("t1", fat),) * 10,
         skills=(fat,) * 100,
         limits=(LimitNotice(LimitKind.USAGE, fat, fat),) * 5,
         losses=(fat,) * 300,

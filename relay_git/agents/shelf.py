@@ -1,0 +1,56 @@
+"""Transcripts as files in folders: listed by name and `stat` alone, and told apart by their first records.
+
+Promise: nothing is opened to be listed, nothing that is no regular file is ever opened (a FIFO would block, a device
+may never end), and a folder that cannot be read or leads in a circle costs only itself.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from relay_git.agents import jsonl
+from relay_git.agents.agent import Found
+from relay_git.agents.jsonl import Record
+
+_HEAD_BYTES = 1 << 18
+
+
+def files(top: Path, depth: int, native_id: Callable[[str], str]) -> Iterator[Found]:
+    """The regular files `depth` folders below `top` whose name gives an id; linked folders are not entered."""
+    try:
+        entries = list(os.scandir(top))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            if depth > 0:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from files(Path(entry.path), depth - 1, native_id)
+            elif (name := native_id(entry.name)) and entry.is_file():
+                about = entry.stat()
+                yield Found(Path(entry.path), name, about.st_mtime, about.st_size)
+        except OSError:
+            continue
+
+
+def is_regular(path: Path) -> bool:
+    """Whether this is a regular file, or a link to one."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def head(path: Path) -> list[Record]:
+    """The records in the first 256 KiB of a JSONL file; empty where it is none or cannot be read."""
+    if not is_regular(path):
+        return []
+    try:
+        with path.open("rb") as file:
+            *whole, rest = file.read(_HEAD_BYTES).split(b"\n")
+    except OSError:
+        return []
+    return [record for line in (*whole, rest) if (record := jsonl.parse(line)) is not None]
