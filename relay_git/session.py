@@ -92,9 +92,9 @@ class SessionRecord:
     taken back are `abandoned_prompts`, those of the parent of a fork `inherited_prompts`, `open_prompt` is the last
     one where no answer followed. `model_turns` counts finished answers of a real model in the active conversation.
     `calls` are the newest tool calls with a result, `pending_calls` those without. `files_touched` are relative to
-    `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited excluded;
-    `usage_active` is that of the active conversation alone. `losses` says in words what could not be read, `unreadable`
-    names such files; `skipped` counts records that were passed over as broken, `skipped_lines` names the first of them.
+    `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited not;
+    `usage_active` is that of the active conversation alone. `losses` says in words what could not be read,
+    `unreadable` names such files; `skipped` counts broken records, `skipped_lines` are the first of them.
     """
 
     agent: str
