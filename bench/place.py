@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 from bench.measure import run
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
-from relay_git.git.store import Store
+from relay_git.git.store import Store, open_store
 
 GITCONFIG = """\
 [user]

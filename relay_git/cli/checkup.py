@@ -14,10 +14,9 @@ from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS
 from relay_git.errors import ExitCode, RelayError
 from relay_git.git import hooks
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
 from relay_git.git.run import version
-from relay_git.git.store import Store
+from relay_git.git.store import Store, open_store
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relay_git.errors import UserError, printable
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
-from relay_git.git.store import Store
+from relay_git.git.store import Store, open_store
 
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
     from relay_git.agents.agent import Permission
@@ -59,6 +58,8 @@ def settings(repo: Repo) -> Settings:
         hard_limit=_seconds(values, "relay.hardlimit", base.hard_limit),
         term_grace=_seconds(values, "relay.termgrace", base.term_grace),
         ack_timeout=_seconds(values, "relay.acktimeout", base.ack_timeout),
+        hang_timeout=_seconds(values, "relay.hangtimeout", base.hang_timeout),
+        max_wait=_seconds(values, "relay.maxwait", base.max_wait),
         agents=agent_list(values.get("relay.agents", "")),
         permissions=_permissions(values),
     )

@@ -13,10 +13,9 @@ from relay_git.cli import context
 from relay_git.cli.teller import ConsoleTeller
 from relay_git.contract.lifecycle import State
 from relay_git.errors import ExitCode, UserError
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
 from relay_git.git.run import Git
-from relay_git.git.store import Store
+from relay_git.git.store import Store, open_store
 from relay_git.ledger import journal, replay
 from relay_git.ledger.key import ensure
 from relay_git.session import SessionId

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from relay_git.errors import RepoError
 from relay_git.git.run import Git
-from relay_git.git.store import Oid
+from relay_git.git.store import OID, Oid
 
-_LINE = re.compile(r"([0-9a-f]{40})(?: ([0-9a-f]{40}))*")
+_LINE = re.compile(rf"({OID.pattern})(?: ({OID.pattern}))*")
 
 
 def changes(git: Git, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:

@@ -6,33 +6,28 @@ own reflog and lock rules are what the user's other tools expect; so refs move w
 
 from __future__ import annotations
 
-import os
-import re
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pygit2
 
-from relay_git.errors import LedgerConflict, RepoError, printable
-from relay_git.git import history
+from relay_git.errors import RepoError, printable
+from relay_git.git import history, refs
 from relay_git.git.run import Git, failure
-from relay_git.git.store import AUTHOR, ZERO, Commit, Oid, RefUpdate, TreeEntry
+from relay_git.git.store import AUTHOR, OID, Commit, Oid, RefUpdate, TreeEntry, tree_entries
 
-_TRIES = 40
 _FOLDERS = 16
 _BLOB, _TREE = int(pygit2.enums.ObjectType.BLOB), int(pygit2.enums.ObjectType.TREE)
-_OID = re.compile(r"[0-9a-f]{40}")
 
 
-def open_store(common_dir: Path) -> Libgit2Store:
-    """The store of this repository; raises RepoError with the reason where libgit2 cannot work on it."""
+def open_store(common_dir: Path) -> Libgit2Store | None:
+    """The store of this repository; None where libgit2 cannot work on it: SHA-256, reftable, what is yet to come."""
     pygit2.settings.enable_fsync_gitdir(True)
     pygit2.settings.set_extensions(["partialclone"])  # added to those that libgit2 knows by itself
     try:
         repo = pygit2.Repository(str(common_dir), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
-    except pygit2.GitError as error:
-        raise _refusal(common_dir, str(error)) from error
+    except pygit2.GitError:
+        return None
     return Libgit2Store(repo, Git(common_dir, git_dir=common_dir))
 
 
@@ -64,7 +59,7 @@ class Libgit2Store:
 
     def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
         data = self._read(oid, _TREE)
-        return tuple(_entries(data, oid)) if data is not None else None
+        return tuple(tree_entries(data, oid)) if data is not None else None
 
     def find(self, tree: Oid, path: bytes) -> TreeEntry | None:
         *folders, last = path.split(b"/")
@@ -126,35 +121,14 @@ class Libgit2Store:
 
     def ref_names(self, prefix: str) -> list[str]:
         names = {n for n in self._repo.references if n.startswith(prefix)}
-        # libgit2 passes over a file with garbage in it.
-        top = Path(self._repo.path)
-        files = (Path(folder) / f for folder, _, inner in os.walk(top / prefix) for f in inner)
-        loose = (os.fsencode(f.relative_to(top)).decode("utf-8", "replace") for f in files)
+        loose = refs.loose_names(Path(self._repo.path), prefix)  # libgit2 passes over a file with garbage in it
         return sorted(names | {n for n in loose if pygit2.reference_is_valid_name(n)})
 
     def changes(self, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:
         return history.changes(self._git, tips, name)
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
-        wanted = tuple(updates)
-        lines = b"".join(f"update {u.name}\0{u.new}\0{u.old}\0".encode() for u in wanted)
-        for attempt in range(_TRIES):
-            done = self._git.result("update-ref", "-m", reason, "--stdin", "-z", input=lines)
-            if done.returncode == 0:
-                return
-            if all(self._now(u.name) == u.new for u in wanted):
-                return  # ours did land, and git failed on something after it
-            moved = [u.name for u in wanted if self._now(u.name) != u.old]
-            if moved:
-                raise LedgerConflict(f"another process moved {moved[0]}", hint="git relay status")
-            # Beside gc or pack-refs a ref's lock is held for a moment by a live process: wait, never remove it.
-            if b"Unable to create" not in done.stderr and b"unable to lock" not in done.stderr.lower():
-                break
-            time.sleep(min(0.02 * (attempt + 1), 0.25))
-        raise failure("update-ref", done.returncode, done.stderr, self._git.cwd)
-
-    def _now(self, name: str) -> Oid:
-        return self.ref(name) or ZERO
+        refs.move(self._git, self.ref, updates, reason)
 
     def _get(self, oid: Oid) -> pygit2.Object | None:
         if not _is_oid(oid):
@@ -202,34 +176,5 @@ def _entry(e: pygit2.Object) -> TreeEntry:
     return TreeEntry(e.raw_name, int(e.filemode), Oid(str(e.id)))
 
 
-def _entries(data: bytes, tree: Oid) -> Iterator[TreeEntry]:
-    """The entries in the bytes of a tree: mode in octal, blank, name, NUL, 20 bytes of id, and again."""
-    here = 0
-    while here < len(data):
-        end = data.find(b"\0", here)
-        mode, _, name = data[here:end].partition(b" ")
-        here = end + 21
-        if end < 0 or here > len(data) or not name or not mode.isdigit():
-            raise RepoError(f"the tree {tree} is damaged", hint="git fsck")
-        yield TreeEntry(name, int(mode, 8), Oid(data[end + 1 : here].hex()))
-
-
 def _is_oid(text: str) -> bool:
-    return _OID.fullmatch(text) is not None
-
-
-def _refusal(common_dir: Path, said: str) -> RepoError:
-    git = Git(common_dir, git_dir=common_dir)
-    settings = {
-        k: git.text("config", "--get", k, ok=(0, 1)) for k in ("extensions.objectformat", "extensions.refstorage")
-    }
-    if settings["extensions.objectformat"] == "sha256":
-        why = "it stores objects by SHA-256, which the library used here (libgit2) cannot read yet"
-    elif settings["extensions.refstorage"] == "reftable":
-        why = "it stores refs as a reftable, which the library used here (libgit2) cannot read yet"
-    else:
-        why = f"the library used here (libgit2) says: {printable(said)}"
-    return RepoError(
-        f"git relay cannot work in this repository: {why}",
-        hint="use a clone with SHA-1 objects and the files ref format",
-    )
+    return len(text) == 40 and OID.fullmatch(text) is not None

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from relay_git.errors import RepoError, printable
 from relay_git.git.run import MINIMUM, Git, disk_error, version
-from relay_git.git.store import Oid
+from relay_git.git.store import OID, Oid
 from relay_git.session import SessionId
 
 SESSIONS = ".relay/sessions"
@@ -86,7 +86,7 @@ class Repo:
         """
         done = self.git().result("rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}")
         text = done.stdout.decode("ascii", "replace").strip()
-        return Oid(text) if done.returncode == 0 and len(text) == 40 else None
+        return Oid(text) if done.returncode == 0 and OID.fullmatch(text) else None
 
     @property
     def stands_in_session(self) -> bool:

@@ -13,7 +13,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -157,6 +159,22 @@ class Git:
                 stderr.seek(0)
                 raise failure(_verb(args), status, stderr.read(_STDERR), self.git_dir or self.cwd)
 
+    def converse(self, *args: str | bytes | Path) -> Conversation:
+        """A git that answers questions on its stdin until nobody refers to it any more."""
+        try:
+            process = subprocess.Popen(
+                self._argv(args),
+                cwd=self.cwd,
+                env=self._env(None),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=self.safe,
+            )
+        except OSError as error:
+            raise _start_failure(error, self.cwd) from error
+        return Conversation(process)
+
     def text(self, *args: str | bytes | Path, ok: tuple[int, ...] = (0,)) -> str:
         """Git's stdout as text, without its last line end."""
         return os.fsdecode(self.run(*args, ok=ok)).removesuffix("\n")
@@ -169,6 +187,38 @@ class Git:
         places = {"GIT_DIR": self.git_dir, "GIT_COMMON_DIR": self.common_dir, "GIT_WORK_TREE": self.work_tree}
         env = clean_env() | {k: str(v) for k, v in places.items() if v is not None} | dict(self.extra)
         return env | dict(more or {})
+
+
+class Conversation:
+    """Questions to one git, one at a time from any thread."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None  # noqa: S101 - both were asked for as pipes
+        assert process.stdout is not None  # noqa: S101
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._lock = threading.Lock()
+        weakref.finalize(self, _end, process)
+
+    def ask(self, question: bytes, body: Callable[[bytes], int] | None = None) -> tuple[bytes, bytes] | None:
+        """The first line of the answer, and as many bytes after it as `body` says; None where git has ended."""
+        with self._lock, contextlib.suppress(BrokenPipeError):
+            self._stdin.write(question)
+            self._stdin.flush()
+            head = self._stdout.readline()
+            size = body(head) if body is not None else 0
+            data = self._stdout.read(size)
+            if head.endswith(b"\n") and len(data) == size:
+                return head, data[:-1]
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    process.kill()
+    process.wait()
 
 
 @lru_cache(maxsize=1)

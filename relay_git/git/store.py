@@ -1,19 +1,24 @@
 """Objects and refs, behind one small interface.
 
 Promise: what is written has been fsynced when the call returns; a ref moves only from the value that the caller
-saw. Today one implementation stands behind it (`libgit2.py`); a second on plain git (`cat-file --batch`) can follow for
-SHA-256 and reftable repositories without a change to any caller.
+saw. Two implementations stand behind it and write the same bytes: `libgit2.py`, which is fast, and `plain.py`, which
+asks git itself and so reads every repository that git reads.
 """
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NewType, Protocol
 
+from relay_git.errors import RepoError
+
 Oid = NewType("Oid", str)
-ZERO = Oid("0" * 40)
+ZERO = Oid("0" * 40)  # in every repository, however long its ids are
+OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")  # SHA-1 or SHA-256
 AUTHOR = ("git relay", "git-relay@localhost")  # of the commits that git relay makes itself
 
 TREE_MODE = stat.S_IFDIR
@@ -95,3 +100,22 @@ class Store(Protocol):
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
         """Move all refs or none, each only from its `old`; raises LedgerConflict where one had another value."""
+
+
+def open_store(common_dir: Path) -> Store:
+    """The store of this repository: on libgit2 where that can read it, else on git itself."""
+    from relay_git.git import libgit2, plain
+
+    return libgit2.open_store(common_dir) or plain.open_store(common_dir)
+
+
+def tree_entries(data: bytes, tree: Oid) -> Iterator[TreeEntry]:
+    """The entries in the bytes of a tree: mode in octal, blank, name, NUL, id, and again; raises RepoError."""
+    here, width = 0, len(tree) // 2
+    while here < len(data):
+        end = data.find(b"\0", here)
+        mode, _, name = data[here:end].partition(b" ")
+        here = end + 1 + width
+        if end < 0 or here > len(data) or not name or not mode.isdigit():
+            raise RepoError(f"the tree {tree} is damaged", hint="git fsck")
+        yield TreeEntry(name, int(mode, 8), Oid(data[end + 1 : here].hex()))

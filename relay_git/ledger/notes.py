@@ -55,7 +55,7 @@ def _walk(store: Store, tree: Oid, above: str) -> Iterator[tuple[Oid, Oid]]:
     """git spreads many notes over folders of two digits: a note's commit is the path without its slashes."""
     for entry in store.tree(tree) or ():
         name = above + entry.name.decode("ascii", "replace")
-        if entry.mode == TREE_MODE and len(name) < 40:
+        if entry.mode == TREE_MODE and len(name) < len(tree):
             yield from _walk(store, entry.oid, name)
-        elif len(name) == 40:
+        elif len(name) == len(tree):
             yield Oid(name), entry.oid

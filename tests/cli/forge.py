@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import discover
-from relay_git.git.store import BLOB_MODE, RefUpdate, Store, TreeEntry
+from relay_git.git.store import BLOB_MODE, RefUpdate, Store, TreeEntry, open_store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Recorded
 from relay_git.session import SessionId

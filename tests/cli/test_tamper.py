@@ -14,8 +14,8 @@ from relay_git.contract.canonical import strict_parse
 from relay_git.contract.lifecycle import Event
 from relay_git.contract.sign import Key, seal, sign
 from relay_git.errors import ExitCode, SignatureRefused
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import discover
+from relay_git.git.store import open_store
 from relay_git.ledger import key
 from relay_git.supervisor.carry import carry
 from relay_git.supervisor.run import Surroundings, take_up

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from relay_git.git import snapshot, worktree
-from relay_git.git.libgit2 import open_store
 from relay_git.git.repo import Repo, discover
 from relay_git.git.snapshot import Snapshot
-from relay_git.git.store import Oid, Store
+from relay_git.git.store import Oid, Store, open_store
 from relay_git.session import SessionId
 from tests.seal.repo import Repo as Plain
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,17 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from relay_git.errors import LedgerConflict, RepoError
-from relay_git.git.libgit2 import open_store
+from relay_git.git import libgit2, plain
 from relay_git.git.repo import discover
 from relay_git.git.run import LOCAL_ENV_VARS, clean_env, without_local_env
-from relay_git.git.store import BLOB_MODE, ZERO, Oid, RefUpdate, TreeEntry
+from relay_git.git.store import BLOB_MODE, TREE_MODE, ZERO, Oid, RefUpdate, TreeEntry, open_store
 from tests.git.conftest import WHEN
 from tests.seal.repo import Repo as Plain
 
 
+@pytest.fixture(params=[libgit2, plain], ids=["libgit2", "plain"])
+def opened(request):
+    return request.param.open_store
+
+
 @pytest.fixture
-def store(repo):
-    return open_store(repo.git_dir)
+def store(repo, opened):
+    return opened(repo.git_dir)
 
 
 def test_a_commit_reads_back_as_git_shows_it(repo, store) -> None:
@@ -87,7 +93,8 @@ def test_a_stale_move_changes_nothing_and_says_who_moved(repo, store) -> None:
     assert store.ref("refs/relay/b") is None
 
 
-def test_two_hundred_moves_by_eight_writers_keep_every_acknowledged_one(repo, store) -> None:
+def test_two_hundred_moves_by_eight_writers_keep_every_acknowledged_one(repo) -> None:
+    store = open_store(repo.git_dir)
     tree = store.write_tree([])
     store.move([RefUpdate("refs/relay/race", store.write_commit(tree, [], "0", WHEN), ZERO)], "test")
 
@@ -117,14 +124,69 @@ def test_a_lock_of_a_live_git_is_waited_for(repo, store) -> None:
     assert store.ref("refs/relay/held") == repo.head
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"), [({"object_format": "sha256"}, "SHA-256"), ({"ref_format": "reftable"}, "reftable")]
-)
-def test_a_repository_that_libgit2_cannot_read_is_refused_with_the_reason(make_repo, kind, word) -> None:
-    made = make_repo(**kind)
-    with pytest.raises(RepoError, match=word) as refused:
-        open_store(made.git_dir)
-    assert refused.value.hint
+KINDS = [{"object_format": "sha256"}, {"ref_format": "reftable"}, {"object_format": "sha256", "ref_format": "reftable"}]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["sha256", "reftable", "both"])
+def test_what_libgit2_cannot_read_is_read_by_git_itself(make_repo, kind) -> None:
+    repo = make_repo(**kind)
+    assert libgit2.open_store(repo.git_dir) is None
+    store = open_store(repo.git_dir)
+    assert store.ref("refs/heads/main") == repo.head
+    blob = store.write_blob(b"\x00 bytes \xff\n")
+    tree = store.write_tree([TreeEntry(b"z", BLOB_MODE, blob), TreeEntry(b"a", BLOB_MODE, blob)])
+    commit = store.write_commit(tree, [Oid(repo.head)], "words", WHEN)
+    store.move([RefUpdate("refs/relay/a", commit, ZERO)], "test")
+    with pytest.raises(LedgerConflict):
+        store.move([RefUpdate("refs/relay/a", Oid(repo.head), ZERO)], "test")
+    assert [e.name for e in store.tree(tree)] == [b"a", b"z"]
+    assert (store.find(tree, b"z").oid, store.blob(blob), store.blob_size(blob)) == (blob, b"\x00 bytes \xff\n", 10)
+    assert list(store.refs("refs/relay/")) == [("refs/relay/a", commit)]
+    assert repo.git("fsck", "--strict", "--no-dangling") == ""
+    store.move([RefUpdate("refs/relay/a", ZERO, commit)], "test")
+    assert store.ref("refs/relay/a") is None
+    assert store.blob(Oid("1" * (104 - len(blob)))) is None  # an id of the other length
+
+
+def test_both_stores_write_the_same_bytes_and_read_the_same(repo) -> None:
+    stores = [libgit2.open_store(repo.git_dir), plain.open_store(repo.git_dir)]
+    names = [b"a.b", b"a", b"a0", "ü odd\n".encode()]
+    written = set()
+    for store in stores:
+        blob = store.write_blob(b"x")
+        inner = store.write_tree([TreeEntry(n, BLOB_MODE, blob) for n in names])
+        outer = store.write_tree([TreeEntry(b"a", TREE_MODE, inner), TreeEntry(b"a.b", BLOB_MODE, blob)])
+        written.add((outer, store.write_commit(outer, [Oid(repo.head)], "ünï\n\nbody\n\n", WHEN)))
+    ((tree, commit),) = written
+    for ask in (
+        lambda s: s.commit(commit),
+        lambda s: s.commit(tree),
+        lambda s: s.tree(tree),
+        lambda s: s.tree(commit),
+        lambda s: s.find(tree, "a/ü odd\n".encode()),
+        lambda s: s.find(tree, b"a.b/no"),
+        lambda s: s.find(tree, b""),
+        lambda s: s.blob_size(tree),
+        lambda s: s.exists(commit),
+        lambda s: list(s.refs("refs/heads/")),
+        lambda s: s.ref_names("refs/heads/"),
+        lambda s: s.ref("refs/heads"),
+        lambda s: s.ref("HEAD"),
+    ):
+        assert ask(stores[0]) == ask(stores[1])
+
+
+def test_an_object_with_damage_in_its_middle_is_named_and_the_next_question_is_answered(repo) -> None:
+    store = plain.open_store(repo.git_dir)
+    good, blob = store.write_blob(b"good"), store.write_blob(random.Random(1).randbytes(200_000))
+    path = repo.git_dir / "objects" / blob[:2] / blob[2:]
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(100_000)
+        file.write(bytes(1000))
+    with pytest.raises(RepoError, match="cannot be read"):
+        store.blob(blob)
+    assert store.blob(good) == b"good"
 
 
 def test_a_partial_clone_is_not_refused(repo, store) -> None:
