@@ -1,25 +1,32 @@
-"""How the post-commit hook reaches the git of a supervised agent.
+"""How the post-commit hook reaches the git of a supervised agent, and how the user's own hooks do.
 
 Promise: no hook of the user's is replaced and no configuration is written. On git 2.54 and newer the hook is
 named in the environment of the agent alone. On older git a marked block is put into the hook that git really runs, if
-that file is ours to touch: never inside a work tree of any repository, also not through a link, never in a file that is
-no shell script or that git does not run. Otherwise there is no hook and the supervisor watches HEAD instead, which it
-does in any case. `uninstall` gives a file back byte for byte, with its mode.
+that file is ours to touch: only inside the git dir of this repository, also through a link, never in a file that is no
+shell script or that git does not run. Otherwise there is no hook and the supervisor watches HEAD instead, which it does
+in any case. `uninstall` gives a file back byte for byte, with its mode, also where a hook manager has moved it.
+
+A relative `core.hooksPath` can lead nowhere in a session's worktree (husky's folder is generated and ignored), and git
+would then run no hook without a word. There the agent's git is led to the folder of the work tree that has it: by an
+include which holds for the git dir of that worktree alone, so not for repositories that the agent's programs make.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from relay_git.git.repo import Repo
-from relay_git.git.run import disk_error, version
+from relay_git.git.repo import Repo, write_private
+from relay_git.git.run import Git, disk_error, version
 
 CONFIGURED_HOOKS = (2, 54)
+EVENT = "post-commit"
 _BEGIN, _END = "# >>> git relay >>>", "# <<< git relay <<<"
 _BLOCK = re.compile(rf"^{_BEGIN}.*?^{_END}\n".encode(), re.M | re.S)
 _SHELL = re.compile(rb"#!\s*(/usr)?/bin/(env\s+)?(ba|da|k|z|a)?sh\b[^\n]*\n")
@@ -36,44 +43,51 @@ class Route(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Borrowed:
+    """A folder with hooks of the user's that a worktree lacks, and the git dir of that worktree."""
+
+    folder: Path
+    git_dir: Path
+
+    @property
+    def config(self) -> Path:
+        """The file that the agent's git includes."""
+        return self.git_dir / "relay" / "hooks-path"
+
+
+@dataclass(frozen=True, slots=True)
 class HookPlan:
-    """The route, its file where there is one, and the reason where a hook is not possible."""
+    """The route, its file where there is one, the reason where a hook is not possible, and what is borrowed."""
 
     route: Route
     file: Path | None = None
     reason: str = ""
+    borrowed: Borrowed | None = None
 
 
-def script() -> Path:
-    """The hook that ships with git relay."""
-    inside = Path(__file__).parent.parent / "hooks" / "post-commit"
-    return inside if inside.exists() else Path(__file__).parents[2] / "hooks" / "post-commit"
+def script(name: str = EVENT) -> Path:
+    """A hook that ships with git relay."""
+    inside = Path(__file__).parent.parent / "hooks" / name
+    return inside if inside.exists() else Path(__file__).parents[2] / "hooks" / name
 
 
 def plan(repo: Repo, place: Path) -> HookPlan:
     """By which way the hook can reach a git that runs in the worktree at `place`; changes nothing."""
+    folder = _folder(repo, Git(place, safe=False))
+    borrowed = _borrowed(repo, place, folder)
     if version() >= CONFIGURED_HOOKS:
-        return HookPlan(Route.CONFIGURED, script())
-    file = Path(_user_git(repo, place)) / "post-commit"
-    if tree := _work_tree_around(repo, file):
-        return HookPlan(Route.WATCH, None, f"{file} lies in the work tree {tree}")
-    if file.is_symlink() and not file.exists():
-        return HookPlan(Route.WATCH, None, f"{file} is a link that leads nowhere")
-    try:
-        text = file.read_bytes() if file.exists() else _ALONE
-    except OSError as error:
-        return HookPlan(Route.WATCH, None, f"{file} cannot be read ({error.strerror})")
-    if not _SHELL.match(text):
-        return HookPlan(Route.WATCH, None, f"{file} is not a shell script")
-    if file.exists() and not os.access(file, os.X_OK):
-        return HookPlan(Route.WATCH, None, f"{file} is not executable, so git does not run it")
-    return HookPlan(Route.BLOCK, file)
+        return HookPlan(Route.CONFIGURED, script(), borrowed=borrowed)
+    file = (borrowed.folder if borrowed else folder) / EVENT
+    reason = _refusal(repo, file)
+    return HookPlan(Route.WATCH if reason else Route.BLOCK, None if reason else file, reason, borrowed)
 
 
-def install(chosen: HookPlan) -> None:
-    """Put the block into the hook's file where the plan says so; a second call changes nothing."""
+def install(chosen: HookPlan) -> HookPlan:
+    """Put in place what the plan says, and say what is then in place; a second call changes nothing."""
+    if chosen.borrowed is not None:
+        write_private(chosen.borrowed.config, f"[core]\n\thooksPath = {_quoted(chosen.borrowed.folder)}\n".encode())
     if chosen.route is not Route.BLOCK or chosen.file is None:
-        return
+        return chosen
     file = chosen.file
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,35 +98,63 @@ def install(chosen: HookPlan) -> None:
         if wanted != text:
             _replace(file, wanted, file.stat().st_mode if there else 0o755)
     except OSError as error:
-        raise disk_error(error, "the post-commit hook could not be written") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_error(error, "the post-commit hook could not be written") from error
+        return replace(chosen, route=Route.WATCH, file=None, reason=f"{file} cannot be written ({error.strerror})")
+    return chosen
+
+
+def lost(repo: Repo, place: Path, had: HookPlan) -> str:
+    """Why the hook that was put in place no longer runs at `place`, empty where it does; nothing is put back."""
+    if had.route is not Route.BLOCK or had.file is None:
+        return ""
+    now = plan(repo, place)
+    if now.file != had.file:
+        return now.reason or f"git now runs {now.file}"
+    return "" if is_in_place(now) else f"another program has written {had.file}"
+
+
+def is_in_place(chosen: HookPlan) -> bool:
+    """Whether git, at the place of the plan, runs a hook of git relay's."""
+    return chosen.file is not None and (
+        chosen.route is Route.CONFIGURED or _BLOCK.search(_read(chosen.file)) is not None
+    )
 
 
 def uninstall(repo: Repo) -> tuple[Path, ...]:
     """Take our block out of every hook file that it can be in; one that holds only what we made goes. Says which."""
     changed = []
-    for folder in {repo.common_dir / "hooks", Path(_user_git(repo, repo.work_tree or repo.common_dir))}:
-        file = folder / "post-commit"
-        text = file.read_bytes() if file.is_file() else b""
-        left = _BLOCK.sub(b"", text)
-        if left == text:
-            continue
-        if left == _ALONE and _MADE in text:
-            file.unlink()
-        else:
-            _replace(file, left, file.stat().st_mode)
-        changed.append(file)
+    for folder in {repo.common_dir / "hooks", _folder(repo, repo.git(safe=False))}:
+        # Hook managers move a hook that was there before them aside: post-commit.old, post-commit.legacy.
+        for file in sorted(folder.glob(f"{EVENT}*")):
+            try:
+                text = _read(file)
+                left = _BLOCK.sub(b"", text)
+                if left == text:
+                    continue
+                if left == _ALONE and _MADE in text:
+                    file.unlink()
+                else:
+                    _replace(file, left, file.stat().st_mode)
+            except OSError as error:
+                raise disk_error(error, "our block could not be taken out of a hook") from error
+            changed.append(file)
     return tuple(changed)
 
 
 def environment(chosen: HookPlan, command: str) -> dict[str, str]:
-    """What to add to the agent's environment so that its git knows `git relay` and, on the configured route, the hook.
+    """What to add to the agent's environment so that its git knows `git relay`, the hook and the user's own hooks.
 
     `command` is how git relay is called. The alias is for shells that set PATH anew, as login shells do; where
     `git-relay` is on PATH, git takes that.
     """
     pairs = {"alias.relay": f"!{command}"}
     if chosen.route is Route.CONFIGURED and chosen.file is not None:
-        pairs |= {"hook.git-relay.event": "post-commit", "hook.git-relay.command": shlex.join(["sh", str(chosen.file)])}
+        # git gives it to a shell of its own, which reads the script itself: a second shell would cost a millisecond.
+        pairs |= {"hook.git-relay.event": EVENT, "hook.git-relay.command": f". {shlex.quote(str(chosen.file))}"}
+    if (borrowed := chosen.borrowed) is not None:
+        pattern = re.sub(r"([*?\[\\])", r"\\\1", str(borrowed.git_dir.resolve()))
+        pairs |= {f"includeIf.gitdir:{pattern}.path": str(borrowed.config)}
     env = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for i, (key, value) in enumerate(pairs.items()):
         env |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
@@ -121,31 +163,72 @@ def environment(chosen: HookPlan, command: str) -> dict[str, str]:
 
 def _block(*, made: bool) -> bytes:
     path = shlex.quote(str(script()))
-    # The test comes first: outside a session's worktree the block costs one look at the disk.
-    lines = (_BEGIN, f'[ ! -f "$GIT_DIR/relay/session" ] || [ ! -f {path} ] || sh {path} || :', _END)
+    # The test comes first: outside a session's worktree the block costs one look at the disk. In a main work tree git
+    # sets no GIT_DIR, and the user's hook may run with `set -u`; PATH may lead nowhere, so the shell is named in full.
+    lines = (_BEGIN, f'[ ! -f "${{GIT_DIR-}}/relay/session" ] || [ ! -f {path} ] || /bin/sh {path} || :', _END)
     begin, *rest = (f"{line}\n".encode() for line in lines)
     return b"".join([begin, *([_MADE] if made else []), *rest])
 
 
-def _user_git(repo: Repo, place: Path) -> str:
-    from relay_git.git.run import Git  # the user's own configuration decides here, so not a safe git
-
-    return Git(place, safe=False).text("rev-parse", "--path-format=absolute", "--git-path", "hooks")
-
-
-def _work_tree_around(repo: Repo, file: Path) -> Path | None:
-    """The work tree, of whatever repository, that the hook lies in when its links are followed; a git dir is none."""
+def _refusal(repo: Repo, file: Path) -> str:
+    """Why no block may go into that file, empty where it may."""
     git_dir = repo.common_dir.resolve()
-    known = {p.resolve() for p in (repo.home, repo.work_tree) if p is not None}
-    # The folder counts beside the file: a work tree's hooks folder may hold a link that leads out of it.
+    # The folder counts beside the file: a hooks folder may hold a link that leads out of it.
     for place in (file.parent.resolve(), file.resolve().parent):
-        for folder in (place, *place.parents):
-            if folder == git_dir or folder.name == ".git":
-                break
-            link = folder / ".git"  # a killed sandbox may leave an empty folder of that name, which is no repository
-            if folder in known or link.is_file() or (link / "HEAD").exists():
-                return folder
+        if not place.is_relative_to(git_dir):
+            return f"{file} lies outside of the git dir {repo.common_dir}"
+        inside = (folder for folder in (place, *place.parents) if folder != git_dir and folder.is_relative_to(git_dir))
+        if tree := next((folder for folder in inside if (folder / ".git").exists()), None):
+            return f"{file} lies in the work tree {tree}"
+    if file.is_symlink() and not file.exists():
+        return f"{file} is a link that leads nowhere"
+    try:
+        text = file.read_bytes() if file.exists() else _ALONE
+    except OSError as error:
+        return f"{file} cannot be read ({error.strerror})"
+    if not _SHELL.match(text):
+        return f"{file} is not a shell script"
+    if file.exists() and not os.access(file, os.X_OK):
+        return f"{file} is not executable, so git does not run it"
+    there = next(folder for folder in file.parents if folder.exists())
+    return "" if os.access(there, os.W_OK) else f"{there} cannot be written"
+
+
+def _borrowed(repo: Repo, place: Path, folder: Path) -> Borrowed | None:
+    """The folder of the main work tree, or of the user's own, that has hooks which the one at `place` lacks."""
+    has = _names(folder)
+    for tree in (repo.home, repo.work_tree):
+        if tree is None or tree == place or not (tree / ".git").exists():
+            continue
+        other = _folder(repo, Git(tree, safe=False))
+        if other != folder and _names(other) - has and "\n" not in str(other):
+            return Borrowed(other, Path(Git(place).text("rev-parse", "--absolute-git-dir")))
     return None
+
+
+def _folder(repo: Repo, git: Git) -> Path:
+    """Where git looks for hooks in the work tree that it stands in; the user's own configuration decides.
+
+    `git rev-parse --git-path hooks` would say it too, but fails where a part of the path is no folder.
+    """
+    done = git.result("config", "--type=path", "--get", "core.hooksPath", ok=(0, 1))
+    if done.returncode != 0:
+        return repo.common_dir / "hooks"
+    return git.cwd / (os.fsdecode(done.stdout).removesuffix("\n") or "/")
+
+
+def _names(folder: Path) -> set[str]:
+    with contextlib.suppress(OSError):
+        return {entry.name for entry in folder.iterdir()}
+    return set()
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _read(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else b""
 
 
 def _replace(file: Path, data: bytes, mode: int) -> None:

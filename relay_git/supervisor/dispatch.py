@@ -106,8 +106,7 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
     write_private(place.private_dir / "prompt", plan.stdin)
-    hook = hooks.plan(around.repo, place.worktree)
-    hooks.install(hook)
+    hook = hooks.install(hooks.plan(around.repo, place.worktree))
     for line in (*ready.notes, *plan.grants):
         around.teller.say(f"  {line}")
     env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
