@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from relay_git.errors import RepoError
 from relay_git.git.repo import Repo, write_private
 from relay_git.git.run import Git, disk_error, version
 
@@ -108,7 +109,10 @@ def lost(repo: Repo, place: Path, had: HookPlan) -> str:
     """Why the hook that was put in place no longer runs at `place`, empty where it does; nothing is put back."""
     if had.route is not Route.BLOCK or had.file is None:
         return ""
-    now = plan(repo, place)
+    try:
+        now = plan(repo, place)
+    except RepoError as error:
+        return str(error)
     if now.file != had.file:
         return now.reason or f"git now runs {now.file}"
     return "" if is_in_place(now) else f"another program has written {had.file}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from filelock import FileLock
 from relay_git.errors import RepoError
 from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
-from relay_git.git.store import Oid
+from relay_git.git.store import Oid, Store
 from relay_git.session import SessionId
 
 EXCLUDE_LINE = "/.relay/"
@@ -28,6 +29,7 @@ _OPERATIONS = {
     "MERGE_HEAD": "merge",
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
+    "sequencer": "row of cherry-picks or reverts",
     "BISECT_LOG": "bisect",
 }
 
@@ -135,6 +137,15 @@ def operation(repo: Repo, session: SessionId) -> str:
     """The git operation that stands half-done in the session's worktree (merge, rebase, …), or an empty text."""
     git_dir = repo.worktree_git_dir(session)
     return next((word for name, word in _OPERATIONS.items() if (git_dir / name).exists()), "")
+
+
+def head(repo: Repo, store: Store, session: SessionId) -> Oid | None:
+    """The commit that the session's worktree stands on; the one of its branch where HEAD cannot be read as a file."""
+    text = (_read_small(repo.worktree_git_dir(session) / "HEAD") or b"")[:300].decode("ascii", "replace").strip()
+    if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text):
+        return Oid(text)
+    name = text.removeprefix("ref: ")
+    return (store.ref(name) if name.startswith("refs/heads/") else None) or store.ref(branch_of(session))
 
 
 def clear_dead_lock(repo: Repo, session: SessionId) -> bool:
