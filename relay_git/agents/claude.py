@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import uuid
@@ -31,16 +32,19 @@ from relay_git.agents.agent import (
     Permission,
     Place,
     Ready,
+    Retrying,
     Unready,
     Unsupported,
 )
-from relay_git.agents.claude_limits import event_notice, stdout_notice
+from relay_git.agents.claude_limits import event_notice, retry_notice, stdout_notice
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.claude_sandbox import sandbox_settings
 from relay_git.agents.draft import cut
+from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
 from relay_git.agents.transcript import Follower
+from relay_git.git.hooks import script
 
 SETTINGS_FILE = "claude-settings.json"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -48,6 +52,7 @@ _CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE
 _SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "socat": "socat", "rg": "ripgrep"}
 _TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 _SESSION_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_SUBAGENT = re.compile(r"agent-([0-9A-Za-z_-]{1,64})\.jsonl")
 
 
 class Claude:
@@ -85,17 +90,18 @@ class Claude:
         native_id = str(uuid.uuid4())
         argv = [str(ready.program), "-p", "--output-format", "stream-json", "--verbose", "--session-id", native_id]
         more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
-        if permission is Permission.FULL:
-            if _needs_is_sandbox(env):
-                return Unsupported(_ROOT_REFUSAL)
-            argv += ["--permission-mode", "bypassPermissions"]
-            return Launch(tuple(argv), prompt.encode("utf-8", "replace"), more, _FULL_GRANTS, {}, native_id)
-        settings = sandbox_settings(place)
+        settings: dict[str, object] | Unsupported = {}
+        mode, grants = "bypassPermissions", _FULL_GRANTS
+        if permission is Permission.SANDBOX:
+            settings, mode, grants = sandbox_settings(place), "acceptEdits", _SANDBOX_GRANTS
+        elif _needs_is_sandbox(env):
+            return Unsupported(_ROOT_REFUSAL)
         if isinstance(settings, Unsupported):
             return settings
-        argv += ["--permission-mode", "acceptEdits", "--settings", str(place.private_dir / SETTINGS_FILE)]
-        files = {SETTINGS_FILE: json.dumps(settings, indent=1).encode()}
-        return Launch(tuple(argv), prompt.encode("utf-8", "replace"), more, _SANDBOX_GRANTS, files, native_id)
+        argv += ["--permission-mode", mode, "--settings", str(place.private_dir / SETTINGS_FILE)]
+        files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place), indent=1).encode()}
+        words = prompt.encode("utf-8", "replace")
+        return Launch(tuple(argv), words, more, grants, files, native_id, ends_turn=True)
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers, tool results and retries say nothing of a limit."""
@@ -104,6 +110,8 @@ class Claude:
             case "system" if record and record.get("subtype") == "init":
                 session = jsonl.text(record.get("session_id"))
                 return (Identified(session),) if session else ()
+            case "system" if record and record.get("subtype") == "api_retry":
+                return (_hear_retry(record),)
             case "rate_limit_event" if record:
                 notice = event_notice(record)
                 return (Limited(notice),) if notice else ()
@@ -139,13 +147,40 @@ class Claude:
         return tuple(filter(None, ids))[:1]
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
-        """Read one session's file."""
-        return Follower(path, lambda: ClaudeReader(worktree))
+        """Read one session's file and those of its subagents beside it."""
+        if path.is_dir():
+            path = next((f.path for f in shelf.files(path, 0, _id_in_name) if f.native_id == native_id), path)
+
+        def one(file: Path) -> Follower:
+            return Follower(file, lambda: ClaudeReader(worktree))
+
+        return Family(one(path), lambda _: _subagents(path), one)
+
+
+def _subagents(path: Path) -> Iterator[tuple[str, Path]]:
+    for found in shelf.files(path.with_suffix("") / "subagents", 0, _agent_in_name):
+        yield found.native_id, found.path
+
+
+def _agent_in_name(name: str) -> str:
+    found = _SUBAGENT.fullmatch(name)
+    return found[1] if found else ""
 
 
 def _id_in_name(name: str) -> str:
     stem = name.removesuffix(".jsonl")
     return stem if stem != name and _SESSION_ID.fullmatch(stem) else ""
+
+
+def _pause_hooks(place: Place) -> dict[str, object]:
+    """Settings with which Claude Code itself ends its turn between two tool calls when a pause is asked for.
+
+    PostToolUse, and not PostToolBatch, which is the better moment: a settings file with an event that an older version
+    does not know is passed over as a whole, and the sandbox with it.
+    """
+    command = shlex.join(["sh", str(script("end-turn")), str(place.git_dir / "relay")])
+    hook = {"hooks": [{"type": "command", "command": command, "timeout": 10}]}
+    return {"hooks": {"PostToolUse": [hook], "Stop": [hook]}}
 
 
 def config_dir(env: Mapping[str, str]) -> Path:
@@ -189,6 +224,13 @@ def _hear_answer(record: Record) -> tuple[Heard, ...]:
     return tuple(heard)
 
 
+def _hear_retry(record: Record) -> Retrying:
+    seconds = record.get("retry_delay_ms")
+    wait = seconds / 1000 if isinstance(seconds, int | float) and seconds >= 0 else None
+    attempt, last = jsonl.integer(record.get("attempt")) or 0, jsonl.integer(record.get("max_retries")) or 0
+    return Retrying(retry_notice(record), wait, attempt, last)
+
+
 def _hear_result(record: Record) -> tuple[Heard, ...]:
     if record.get("is_error") is not True:
         return (Ended(True),)
@@ -198,7 +240,7 @@ def _hear_result(record: Record) -> tuple[Heard, ...]:
 
 
 _ROOT_REFUSAL = "Claude Code refuses to run without its sandbox as root, unless the user has set IS_SANDBOX=1"
-_SANDBOX_GRANTS = (
+_SANDBOX_GRANTS: tuple[str, ...] = (
     "edit files in the session's worktree",
     "run commands in Claude Code's sandbox: writing in the worktree, its own git dir, git's objects, the session's "
     "branches below refs/heads/relay and a temp folder; network only to hosts that your Claude settings allow",
@@ -207,4 +249,6 @@ _SANDBOX_GRANTS = (
     "commands can read the rest of the disk, as your user",
     "what your own Claude Code settings allow beyond that stays allowed",
 )
-_FULL_GRANTS = ("everything that your user may do: no sandbox, no questions (relay.claude.permission is full)",)
+_FULL_GRANTS: tuple[str, ...] = (
+    "everything that your user may do: no sandbox, no questions (relay.claude.permission is full)",
+)

@@ -1,8 +1,8 @@
 """Claude Code's transcript, read into a SessionRecord.
 
 Promise: one pass, bounded memory, never an exception. What the human said is told apart from what the CLI put in
-(`isMeta`, summaries, notifications, command output); a subagent's records and those of another session in the same
-file are left out and named in `losses`.
+(`isMeta`, summaries, notifications, command output); of a subagent only what it used and touched is taken, and records
+of another session in the same file are left out and named.
 
 Format, as written by 2.1.332 to `<config>/projects/<cwd with - for />/<session id>.jsonl`: one JSON object a line;
 `user` and `assistant` records form a tree by `parentUuid`, with one record for each content block of an answer, all
@@ -57,12 +57,15 @@ class _Call:
 
 
 class ClaudeReader:
-    """Folds one transcript of Claude Code."""
+    """Folds one transcript of Claude Code.
 
-    def __init__(self, worktree: Path) -> None:
+    With `counted` shared by several readers, a message that a continued session copied from another file counts once.
+    """
+
+    def __init__(self, worktree: Path, counted: Remembered | None = None) -> None:
         self._draft = Draft("claude", str(worktree))
         self._seen = Remembered()
-        self._messages = Remembered()
+        self._messages = counted if counted is not None else Remembered()
         self._calls: OrderedDict[str, _Call] = OrderedDict()
         self._tasks: OrderedDict[str, PlanItem] = OrderedDict()
         self._marks: list[tuple[int, Mark]] = []
@@ -77,31 +80,50 @@ class ClaudeReader:
         if session and not self._draft.native_id:
             self._draft.native_id = session
         if session and session != self._draft.native_id:
-            self._draft.lose("records of another session in the same file were left out")
+            self._draft.meet_stranger(session)
             return
         self._draft.saw(jsonl.iso_time(record.get("timestamp")))
         if record.get("type") in ("user", "assistant"):
             self._conversation(record)
+        elif record.get("subtype") == "compact_boundary" and self._is_new(record):
+            self._draft.compactions += 1
 
     def record(self) -> SessionRecord:
         """Everything understood so far."""
         return self._draft.record()
 
     def _conversation(self, record: Record) -> None:
-        if record.get("isSidechain") is True:
-            self._draft.lose("records of a subagent were left out")
+        if not self._is_new(record):
             return
-        uuid = jsonl.text(record.get("uuid"))
-        if uuid and uuid in self._seen:  # a compaction writes earlier records again
-            return
-        self._order += 1
-        if uuid:
-            self._seen.put(uuid, self._order)
         self._place(record)
-        if record.get("type") == "assistant":
+        if record.get("isSidechain") is True:
+            self._aside(record)
+        elif record.get("type") == "assistant":
             self._answer(record)
         else:
             self._user(record)
+
+    def _is_new(self, record: Record) -> bool:
+        """Whether the record was not there before: a compaction writes earlier ones again."""
+        uuid = jsonl.text(record.get("uuid"))
+        if uuid and uuid in self._seen:
+            return False
+        self._order += 1
+        if uuid:
+            self._seen.put(uuid, self._order)
+        return True
+
+    def _aside(self, record: Record) -> None:
+        """A record of a subagent, in its own file or, as older versions wrote it, among the others."""
+        draft, message = self._draft, jsonl.record(record.get("message"))
+        draft.meet_subagent(jsonl.text(record.get("agentId")))
+        if record.get("type") != "assistant" or jsonl.text(message.get("model")) == SYNTHETIC:
+            return
+        self._count(message, jsonl.text(message.get("id")) or jsonl.text(record.get("uuid")))
+        for block in jsonl.records(message.get("content")):
+            if block.get("type") == "tool_use":
+                given, name = jsonl.record(block.get("input")), jsonl.text(block.get("name"))
+                draft.touch(jsonl.text(given.get(_EDITS[name])) if name in _EDITS else "")
 
     def _place(self, record: Record) -> None:
         draft = self._draft
@@ -153,7 +175,8 @@ class ClaudeReader:
         if model == SYNTHETIC:
             return
         draft.model = model or draft.model
-        self._count(message, jsonl.text(message.get("id")) or jsonl.text(record.get("uuid")))
+        if self._count(message, jsonl.text(message.get("id")) or jsonl.text(record.get("uuid"))):
+            draft.turns += 1
         draft.turn_complete = message.get("stop_reason") in ("end_turn", "stop_sequence")
         said = message_text(record).strip()
         if said:
@@ -163,7 +186,8 @@ class ClaudeReader:
                 draft.turn_complete = False
                 self._call(block)
 
-    def _count(self, message: Record, key: str) -> None:
+    def _count(self, message: Record, key: str) -> bool:
+        """Count a message's tokens; a later record of the same message counts only what it adds. Whether it is new."""
         usage = jsonl.record(message.get("usage"))
         now = Usage(
             jsonl.count(usage.get("input_tokens")),
@@ -172,8 +196,6 @@ class ClaudeReader:
             jsonl.count(usage.get("cache_creation_input_tokens")),
         )
         before = self._messages.get(key)
-        if before is None:
-            self._draft.turns += 1
         was, total = before if isinstance(before, Usage) else Usage(), self._draft.usage
         self._draft.usage = Usage(
             total.input + now.input - was.input,
@@ -182,6 +204,7 @@ class ClaudeReader:
             total.cache_write + now.cache_write - was.cache_write,
         )
         self._messages.put(key, now)
+        return before is None
 
     def _call(self, block: Record) -> None:
         name, call = jsonl.text(block.get("name")), jsonl.text(block.get("id"))
@@ -195,6 +218,8 @@ class ClaudeReader:
             self._todos(given.get("todos"))
         elif name == "Skill":
             self._draft.use_skill(jsonl.text(given.get("skill")) or jsonl.text(given.get("command")))
+        elif name.startswith("mcp__"):
+            self._draft.use_mcp_server(name.split("__")[1])
         task = jsonl.text(given.get("taskId"))
         if name == "TaskUpdate" and task in self._tasks:
             target = jsonl.text(given.get("subject")) or self._tasks[task].text
@@ -214,8 +239,6 @@ class ClaudeReader:
             self._draft.ran(_command(call.target, block, outcome))
         elif call.name in ("TaskCreate", "TaskUpdate") and block.get("is_error") is not True:
             self._task(call, jsonl.record(jsonl.record(outcome).get("task")))
-        elif call.name in ("Agent", "Task"):
-            self._draft.lose("what a subagent did is in a file of its own and was not read")
 
     def _task(self, call: _Call, created: Record) -> None:
         key = call.task or jsonl.text(created.get("id")) or f"#{len(self._tasks) + 1}"

@@ -35,13 +35,18 @@ from relay_git.agents.codex_limits import stdout_notice
 from relay_git.agents.codex_reader import CodexReader
 from relay_git.agents.codex_sandbox import sandbox_options
 from relay_git.agents.draft import cut
+from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, home, is_set
 from relay_git.agents.jsonl import Record
 from relay_git.agents.transcript import Follower
+from relay_git.agents.zstd import Unpacked
+from relay_git.session import SessionRecord
 
 _KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
 _THREAD_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
-_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,64})\.jsonl")
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,64})\.jsonl(?:\.zst)?")
+_PACKED = ".jsonl.zst"
+_DAYS_OF_SUBAGENTS = 7
 
 
 class Codex:
@@ -111,11 +116,17 @@ class Codex:
         return None
 
     def found(self, env: Mapping[str, str]) -> Iterator[Found]:
-        """Every rollout, by year, month and day."""
-        return shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
+        """Every rollout, by year, month and day, and those that were archived."""
+        yield from shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
+        yield from shelf.files(codex_home(env) / "archived_sessions", 0, _id_in_name)
 
     def sessions(self, path: Path) -> tuple[str, ...]:
-        """The session in this rollout, by its first record."""
+        """The session in this rollout, by its first record; by its name where it is compressed."""
+        if path.is_dir():
+            rollouts = sorted(_rollouts_below(path), key=lambda found: found.path.name)
+            return tuple(found.native_id for found in rollouts)
+        if path.name.endswith(_PACKED) and shelf.is_regular(path):
+            return tuple(filter(None, (_id_in_name(path.name),)))
         for record in shelf.head(path)[:1]:
             meta = record.get("payload") if record.get("type") == "session_meta" else record
             own = jsonl.text(jsonl.record(meta).get("id"))
@@ -123,8 +134,33 @@ class Codex:
         return ()
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
-        """Read one rollout."""
-        return Follower(path, lambda: CodexReader(worktree))
+        """Read one rollout and those of its subagents."""
+        if path.is_dir():
+            path = next((f.path for f in _rollouts_below(path) if f.native_id == native_id), path)
+
+        def one(file: Path) -> Following:
+            follow = Unpacked if file.name.endswith(_PACKED) else Follower
+            return follow(file, lambda: CodexReader(worktree))
+
+        return Family(one(path), lambda record: _subagents(path, record), one)
+
+
+def _rollouts_below(path: Path) -> Iterator[Found]:
+    for depth in range(5):  # a day, a month, a year, all of them, or Codex's home itself
+        yield from shelf.files(path, depth, _id_in_name)
+
+
+def _subagents(path: Path, record: SessionRecord) -> Iterator[tuple[str, Path]]:
+    """The rollouts of the threads that this one started: they lie in the same day's folder or in the next one's."""
+    if not record.subagents or len(path.parents) < 4:
+        return
+    began = path.parent
+    days = [day for day in sorted(path.parents[3].glob("[0-9]*/[0-9]*/[0-9]*")) if day >= began][:_DAYS_OF_SUBAGENTS]
+    wanted = set(record.subagents)
+    for day in days:
+        for found in shelf.files(day, 0, _id_in_name):
+            if found.native_id in wanted:
+                yield found.native_id, found.path
 
 
 def _id_in_name(name: str) -> str:

@@ -19,7 +19,16 @@ from pathlib import Path
 
 from relay_git.agents import jsonl
 from relay_git.agents.codex_limits import rollout_notice
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_FILES, MAX_PROMPTS, Draft, cut, excerpt, plan_status
+from relay_git.agents.draft import (
+    MAX_COMMAND_CHARS,
+    MAX_FILES,
+    MAX_PROMPT_CHARS,
+    MAX_PROMPTS,
+    Draft,
+    cut,
+    excerpt,
+    plan_status,
+)
 from relay_git.agents.jsonl import Record
 from relay_git.session import Command, PlanItem, SessionRecord, Usage
 
@@ -93,7 +102,7 @@ class CodexReader:
         draft, own = self._draft, jsonl.text(meta.get("id"))
         if draft.native_id:
             if own and own != draft.native_id and not self._fork_time:
-                draft.lose("records of another session in the same file were left out")
+                draft.meet_stranger(own)
             return
         draft.native_id = own
         draft.cwd = jsonl.text(meta.get("cwd"))
@@ -105,10 +114,12 @@ class CodexReader:
         if meta.get("forked_from_id"):
             # What was copied from the parent bears the time of the copy.
             self._fork_time = jsonl.text(meta.get("timestamp"))
-            draft.lose("the history that this session was forked from was left out")
+            draft.forked_from = jsonl.text(meta.get("forked_from_id"))
 
     def _inherit(self, kind: str, payload: Record) -> None:
-        if kind == "event_msg" and payload.get("type") == "token_count":
+        if kind == "event_msg" and payload.get("type") == "user_message":
+            self._draft.inherited.append(cut(jsonl.text(payload.get("message")).strip(), MAX_PROMPT_CHARS))
+        elif kind == "event_msg" and payload.get("type") == "token_count":
             total = jsonl.record(jsonl.record(payload.get("info")).get("total_token_usage"))
             self._inherited = _usage(total) if total else self._inherited
 
@@ -121,6 +132,8 @@ class CodexReader:
                 self._item(payload)
             case "event_msg":
                 self._event(payload)
+            case "compacted":
+                self._draft.compactions += 1
             case "token_usage_record":
                 self._responses += 1
                 self._count(jsonl.record(payload.get("thread_token_usage")))
@@ -167,7 +180,7 @@ class CodexReader:
         elif item.get("role") == "user" and said and not self._subagent and not said.startswith(_NOT_SAID):
             kinds = jsonl.record(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds")
             if all(kind == "user.text" for kind in jsonl.items(kinds)):
-                self._input_prompts.append(cut(said, 262_144))
+                self._input_prompts.append(cut(said, MAX_PROMPT_CHARS))
 
     def _event(self, event: Record) -> None:
         draft = self._draft
@@ -211,7 +224,10 @@ class CodexReader:
             case "FileChange" if item.get("status") != "failed":
                 self._changed(item)
             case "CollabAgentToolCall":
-                self._draft.lose("what a subagent did is in a file of its own and was not read")
+                for thread in jsonl.items(item.get("receiver_thread_ids")):
+                    self._draft.meet_subagent(jsonl.text(thread))
+            case "McpToolCall":
+                self._draft.use_mcp_server(jsonl.text(item.get("server")))
 
     def _prompt(self, said: str) -> None:
         said = said.strip()

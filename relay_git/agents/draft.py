@@ -268,6 +268,22 @@ class Draft:
         if name and len(self.skills) < MAX_LIMITS:
             self.skills[cut(name, MAX_NAME_CHARS)] = None
 
+    def use_mcp_server(self, name: str) -> None:
+        """Add an MCP server that was called."""
+        if name and len(self.mcp_servers) < MAX_LIMITS:
+            self.mcp_servers[cut(name, MAX_NAME_CHARS)] = None
+
+    def meet_subagent(self, name: str) -> None:
+        """A subagent was at work."""
+        if name and len(self.subagents) < MAX_CALLS:
+            self.subagents[cut(name, MAX_NAME_CHARS)] = None
+
+    def meet_stranger(self, name: str) -> None:
+        """A record of another session stands in this one's file."""
+        if name and len(self.foreign) < MAX_LIMITS:
+            self.foreign[cut(name, MAX_NAME_CHARS)] = None
+        self.lose("records of another session in the same file were left out")
+
     def mark(self) -> Mark:
         """Where the conversation stands."""
         return Mark(

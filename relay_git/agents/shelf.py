@@ -44,6 +44,15 @@ def is_regular(path: Path) -> bool:
         return False
 
 
+def identity(path: Path) -> tuple[int, ...]:
+    """What changes whenever a regular file is written or replaced (device, inode, size, mtime); empty for all else."""
+    try:
+        about = path.stat()
+    except OSError:
+        return ()
+    return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns) if stat.S_ISREG(about.st_mode) else ()
+
+
 def head(path: Path) -> list[Record]:
     """The records in the first 256 KiB of a JSONL file; empty where it is none or cannot be read."""
     if not is_regular(path):

@@ -8,6 +8,7 @@ again from its start by a fresh reader, so that the record is always that of the
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,61 @@ MAX_LINE = 33_554_432
 # So many bytes before the read position are compared at each poll: a file that was cut and has grown past the old
 # position in between looks otherwise like one that was only appended to.
 _TAIL = 64
+
+
+class Lines:
+    """Cuts a stream of bytes into lines for a reader; `pending` is how many bytes of an unfinished line it holds."""
+
+    def __init__(self, reader: Reader, max_line: int = MAX_LINE) -> None:
+        self._reader, self._max_line = reader, max_line
+        self._partial = bytearray()
+        self._dropping = False
+        self._too_long = 0
+        self._lines = 0
+
+    @property
+    def pending(self) -> int | None:
+        """Bytes since the last LF; None within a line that is too long to be kept."""
+        return None if self._dropping else len(self._partial)
+
+    def take(self, chunk: bytes) -> bool:
+        """Hand over every line that ends in this chunk; whether one did."""
+        *whole, rest = chunk.split(b"\n")
+        for line in whole:
+            self._end_line(line)
+        self._grow(rest)
+        return bool(whole)
+
+    def record(self, *, ended: bool = False) -> SessionRecord:
+        """The record so far; with `ended`, a last line without its LF is counted as lost."""
+        record = self._reader.record()
+        losses = list(record.losses)
+        skipped, torn = record.skipped + self._too_long, record.skipped_lines
+        if self._too_long:
+            losses.append(f"{self._too_long} lines longer than {self._max_line} bytes were passed over")
+        if ended and (self._partial or self._dropping):
+            skipped, torn = skipped + 1, (*torn, self._lines + 1)
+            losses.append("the last line is cut: its writer was stopped in the middle of it")
+        return replace(record, skipped=skipped, skipped_lines=torn, losses=tuple(losses))
+
+    def _end_line(self, end: bytes) -> None:
+        self._grow(end)
+        self._lines += 1
+        if self._dropping:
+            self._too_long += 1
+            self._dropping = False
+        else:
+            self._reader.feed(bytes(self._partial))
+        self._partial = bytearray()
+
+    def _grow(self, more: bytes) -> None:
+        if self._dropping:
+            return
+        if len(self._partial) + len(more) > self._max_line:
+            self._dropping = True
+            self._partial = bytearray()
+        else:
+            self._partial += more
 
 
 class Follower:
@@ -39,19 +95,20 @@ class Follower:
         self._begin()
 
     def _begin(self) -> None:
-        self._reader = self._fresh()
+        self._lines = Lines(self._fresh(), self._max_line)
         self._position = 0
         self._identity: tuple[int, int] | None = None
         self._tail = b""
-        self._partial = bytearray()
-        self._dropping = False
-        self._too_long = 0
         self._unreadable = ""
         self.offset = 0
 
     def poll(self, most: int | None = None) -> bool:
         """Read what is new, at most about this many bytes; True when a line was handed over or the file began anew."""
         try:
+            # A FIFO would block and a device may never end: what is no regular file is not opened.
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                self._unreadable = "the transcript is not a regular file"
+                return False
             with self.path.open("rb") as file:
                 began = self._begin_anew_if_changed(file)
                 fed = self._feed(file, most)
@@ -65,19 +122,13 @@ class Follower:
 
     def record(self, *, ended: bool = False) -> SessionRecord:
         """The record so far; with `ended`, a last line without its LF is counted as lost."""
-        record = self._reader.record()
+        record = self._lines.record(ended=ended)
         losses = list(record.losses)
-        skipped = record.skipped + self._too_long
-        if self._too_long:
-            losses.append(f"{self._too_long} lines longer than {self._max_line} bytes were passed over")
-        if ended and (self._partial or self._dropping):
-            skipped += 1
-            losses.append("the last line is cut: its writer was stopped in the middle of it")
         if self._unreadable:
             losses.append(self._unreadable)
         if self.restarts:
             losses.append(f"the transcript was truncated or replaced {self.restarts} times and read again")
-        return replace(record, skipped=skipped, losses=tuple(losses))
+        return replace(record, losses=tuple(losses))
 
     def _begin_anew_if_changed(self, file: BinaryIO) -> bool:
         status = os.fstat(file.fileno())
@@ -106,31 +157,7 @@ class Follower:
             most = None if most is None else most - len(chunk)
             self._position += len(chunk)
             self._tail = (self._tail + chunk)[-_TAIL:]
-            fed = self._take(chunk) or fed
+            fed = self._lines.take(chunk) or fed
+            if (pending := self._lines.pending) is not None:
+                self.offset = self._position - pending
         return fed
-
-    def _take(self, chunk: bytes) -> bool:
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
-            self._end_line(line)
-        self._grow(rest)
-        self.offset = self._position - len(self._partial) if not self._dropping else self.offset
-        return bool(whole)
-
-    def _end_line(self, end: bytes) -> None:
-        self._grow(end)
-        if self._dropping:
-            self._too_long += 1
-            self._dropping = False
-        else:
-            self._reader.feed(bytes(self._partial))
-        self._partial = bytearray()
-
-    def _grow(self, more: bytes) -> None:
-        if self._dropping:
-            return
-        if len(self._partial) + len(more) > self._max_line:
-            self._dropping = True
-            self._partial = bytearray()
-        else:
-            self._partial += more

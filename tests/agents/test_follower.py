@@ -90,7 +90,7 @@ def test_a_replaced_file_is_read_again(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     follower = following(tmp_path)  # a folder
     assert not follower.poll()
-    assert follower.record().losses == ("the transcript could not be read: Is a directory",)
+    assert follower.record().losses == ("the transcript is not a regular file",)
 
 
 def test_memory_stays_bounded_by_the_longest_line(tmp_path: Path) -> None:
