@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import difflib
 
-from relay_git.agents.agent import Agent
+from relay_git.agents.agent import Agent, Tool
 from relay_git.agents.claude import Claude
 from relay_git.agents.codex import Codex
 from relay_git.agents.demo import Demo
 from relay_git.errors import UserError
 
 AGENTS: dict[str, Agent] = {"claude": Claude(), "codex": Codex(), "demo": Demo()}
+
+# Tools whose transcripts can be read, and which cannot be started from here.
+READ_ONLY: dict[str, Tool] = {}
+
+TOOLS: dict[str, Tool] = {**AGENTS, **READ_ONLY}
 
 # Agents that git relay has a name for and cannot start yet, with the names that their tools go by.
 PLANNED: dict[str, tuple[str, ...]] = {
@@ -32,15 +37,26 @@ PLANNED: dict[str, tuple[str, ...]] = {
 
 def find_agent(name: str) -> Agent:
     """The adapter of an agent by our name or its tool's own; UserError where there is none, or none yet."""
+    tool = find_tool(name)
+    if tool.name not in AGENTS:
+        raise UserError(
+            f"{tool.title} cannot be started from here; its sessions can be read",
+            hint=f"use one of: {', '.join(AGENTS)}",
+        )
+    return AGENTS[tool.name]
+
+
+def find_tool(name: str) -> Tool:
+    """The reader of a tool by our name or its own; UserError where there is none, or none yet."""
     wanted = name.strip().lower()
-    for agent in AGENTS.values():
-        if wanted == agent.name or wanted in agent.aliases:
-            return agent
+    for tool in TOOLS.values():
+        if wanted == tool.name or wanted in tool.aliases:
+            return tool
     for planned, aliases in PLANNED.items():
         if wanted == planned or wanted in aliases:
-            raise UserError(f"the agent {planned} is not supported yet", hint=f"use one of: {', '.join(AGENTS)}")
-    known = [alias for agent in AGENTS.values() for alias in (agent.name, *agent.aliases)]
+            raise UserError(f"the agent {planned} is not supported yet", hint=f"use one of: {', '.join(TOOLS)}")
+    known = [alias for tool in TOOLS.values() for alias in (tool.name, *tool.aliases)]
     known += [alias for planned, aliases in PLANNED.items() for alias in (planned, *aliases)]
     near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(AGENTS)}"
+    hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(TOOLS)}"
     raise UserError(f"there is no agent named {name!r}", hint=hint)

@@ -112,7 +112,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Draft:
-    """What a reader knows so far; `worktree` is what file paths are made relative to."""
+    """What a reader knows so far; `worktree` is what file paths are made relative to, or "." for the session's cwd."""
 
     agent: str
     worktree: str
@@ -232,7 +232,7 @@ class Draft:
     def relative(self, path: str) -> str:
         """The path as seen from the worktree, or as it is where it lies elsewhere."""
         path = cut(path, 4096)
-        base = self.worktree or self.cwd
+        base = self.cwd if self.worktree == "." else self.worktree
         if not path.startswith("/") or not base.startswith("/"):
             return os.path.normpath(path)
         inside = os.path.relpath(path, base)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from relay_git.agents import AGENTS
+from relay_git.agents import TOOLS
 from relay_git.agents.agent import Tool
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.draft import Remembered
@@ -28,7 +28,7 @@ HERE = {case.name: json.loads((case / "expected.json").read_text()) for case in 
 
 
 def tool_of(expected: dict[str, Any]) -> Tool:
-    return AGENTS[NAMES.get(expected["tool"], expected["tool"])]
+    return TOOLS[NAMES.get(expected["tool"], expected["tool"])]
 
 
 def usage_of(usage: Usage) -> dict[str, int]:
