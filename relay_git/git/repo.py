@@ -6,7 +6,7 @@ Promise: discovery changes nothing. Paths are absolute; the layout below is the 
     <common git dir>/relay/locks/         one lock file a session, one for worktrees
     <common git dir>/relay/logs/<id>/     bounded output of each leg
     <common git dir>/relay/spool/<id>/    requests to the supervisor, files of a leg, temporary indexes
-    <main work tree>/.relay/sessions/<id> the session's worktree
+    <main work tree>/.relay/sessions/<id> the session's worktree; for a bare repository see `_beside_bare`
     <its git dir>/relay/                  marker, safe points, pause flag: what the hook reads
 """
 
@@ -31,7 +31,10 @@ NOTES = "refs/notes/relay/"
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """One repository; `work_tree` is where the user stands (None in a bare one), `home` the main work tree."""
+    """One repository; `work_tree` is where the user stands (None in a bare one), `home` where sessions lie.
+
+    That is the main work tree; of a bare repository with worktrees it is a folder beside them.
+    """
 
     common_dir: Path
     git_dir: Path
@@ -72,10 +75,10 @@ class Repo:
     def git(self, *, safe: bool = True) -> Git:
         """A git at the user's own place; not `safe` where the user's own configuration is asked for."""
         place = self.work_tree or self.home
-        if place is None:
-            return Git(self.common_dir, safe=safe)
-        if (place / ".git").exists():
+        if place is not None and (place / ".git").exists():
             return Git(place, safe=safe)
+        if place is None or self.work_tree is None:
+            return Git(self.common_dir, git_dir=self.common_dir, safe=safe)
         # GIT_DIR and GIT_WORK_TREE have brought the two together: git would not find the one from the other.
         return Git(place, git_dir=self.git_dir, work_tree=place, safe=safe)
 
@@ -124,7 +127,8 @@ def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
     bare, inside, git_dir, common_dir = words[0] == "true", words[1] == "true", Path(words[2]), Path(words[3])
     stands = inside or "GIT_WORK_TREE" in named
     work_tree = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel")) if stands else None
-    return Repo(common_dir, git_dir, work_tree, None if bare else _home(git, git_dir, common_dir, work_tree))
+    home = _beside_bare(common_dir) if bare else _home(git, git_dir, common_dir, work_tree)
+    return Repo(common_dir, git_dir, work_tree, home)
 
 
 def _home(git: Git, git_dir: Path, common_dir: Path, work_tree: Path | None) -> Path | None:
@@ -132,11 +136,22 @@ def _home(git: Git, git_dir: Path, common_dir: Path, work_tree: Path | None) -> 
         return work_tree
     listed = git.run("worktree", "list", "--porcelain", "-z").split(b"\0\0", 1)[0].split(b"\0")
     if b"bare" in listed:
-        return None
+        return _beside_bare(common_dir)
     main = Path(os.fsdecode(listed[0].removeprefix(b"worktree ")))
     if main == common_dir:  # what git says where the git dir lies apart: it does not know the work tree
         return _home_of_separate(git, common_dir)
     return main if main.is_dir() else None
+
+
+def _beside_bare(common_dir: Path) -> Path | None:
+    """Where the sessions of a bare repository lie: beside a hidden git dir (`.bare`, `.git`), else within it.
+
+    One that has no worktree at all, as on a server, is no place to work in.
+    """
+    worktrees = common_dir / "worktrees"
+    if not worktrees.is_dir() or not any(worktrees.iterdir()):
+        return None
+    return common_dir.parent if common_dir.name.startswith(".") else common_dir
 
 
 def _home_of_separate(git: Git, common_dir: Path) -> Path:
@@ -176,7 +191,8 @@ def _no_repository(cwd: Path, stderr: bytes) -> RepoError:
 def no_work_tree() -> RepoError:
     """Why a bare repository holds no session."""
     return RepoError(
-        "this repository is bare: a session needs a work tree to stand in", hint="run it in a clone that has one"
+        "this repository is bare and has no worktree: a session needs one to start from",
+        hint="git worktree add ../main main, and run it there",
     )
 
 

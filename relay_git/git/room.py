@@ -19,15 +19,18 @@ _HEADER = b"# pack-refs with: peeled fully-peeled sorted \n"
 
 def make(repo: Repo) -> None:
     """Folders and files that a sandbox must find; a second call changes nothing."""
-    for folder in _KEPT_OPEN:
+    # A reftable has all refs in one folder, and a file in place of refs/heads.
+    tables = (repo.common_dir / "reftable").is_dir()
+    for folder in _KEPT_OPEN[-1:] if tables else _KEPT_OPEN:
         path = repo.common_dir / folder
         path.mkdir(parents=True, exist_ok=True)
         # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there. A file would do as
         # well, but git fsck calls a file there a broken ref.
         (path / ".keep").mkdir(exist_ok=True)
     # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
-    with contextlib.suppress(FileExistsError), (repo.common_dir / "packed-refs").open("xb") as packed:
-        packed.write(_HEADER)
+    if not tables:
+        with contextlib.suppress(FileExistsError), (repo.common_dir / "packed-refs").open("xb") as packed:
+            packed.write(_HEADER)
 
 
 def take_out(repo: Repo) -> None:

@@ -56,6 +56,10 @@ _STDERR = 64 << 10  # how much of git's last words is looked at
 _FULL = 64 << 10  # less room than this is no room for git
 
 
+# Pids of gits that live as long as a store: children of ours, but nothing that an agent has started.
+OWN_READERS: set[int] = set()
+
+
 def without_local_env(env: Mapping[str, str]) -> dict[str, str]:
     """The environment without anything that would point a child's git at another repository, index or config."""
     return {k: v for k, v in env.items() if k not in LOCAL_ENV_VARS and not _CONFIG_PAIR.fullmatch(k)}
@@ -197,6 +201,7 @@ class Conversation:
         assert process.stdout is not None  # noqa: S101
         self._stdin, self._stdout = process.stdin, process.stdout
         self._lock = threading.Lock()
+        OWN_READERS.add(process.pid)
         weakref.finalize(self, _end, process)
 
     def ask(self, question: bytes, body: Callable[[bytes], int] | None = None) -> tuple[bytes, bytes] | None:
@@ -219,6 +224,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
     process.kill()
     process.wait()
+    OWN_READERS.discard(process.pid)
 
 
 @lru_cache(maxsize=1)

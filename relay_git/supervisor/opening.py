@@ -94,6 +94,8 @@ def open_session(around: Surroundings, order: Order) -> Run:
 
 def what_is_left_out(repo: Repo) -> int:
     """How many uncommitted entries of the user's work tree are not in a session that starts from HEAD."""
+    if repo.work_tree is None:
+        return 0
     out = repo.git().run("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
     return sum(1 for line in out.split(b"\0") if line)
 
