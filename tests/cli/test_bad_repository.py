@@ -33,7 +33,7 @@ def test_outside_of_a_repository_every_command_says_so_and_makes_nothing(tmp_pat
 def test_a_bare_repository_is_refused(make_repo, relay, demo) -> None:
     bare = make_repo(bare=True).path
     before = sorted(str(f) for f in bare.rglob("*"))
-    refused(relay("start", "x", "--agent", "demo", cwd=bare), 1, "bare: a session needs a work tree", "clone")
+    refused(relay("start", "x", "--agent", "demo", cwd=bare), 1, "bare and has no worktree", "git worktree add")
     assert sorted(str(f) for f in bare.rglob("*")) == before
 
 
@@ -41,7 +41,7 @@ def test_a_bare_repository_with_commits_says_that_a_session_needs_a_work_tree(re
     bare = tmp_path / "bare.git"
     repo.git("clone", "-q", "--bare", ".", str(bare))
     before = sorted(str(f) for f in bare.rglob("*"))
-    refused(relay("start", "x", "--agent", "demo", cwd=bare), 1, "bare: a session needs a work tree", "clone")
+    refused(relay("start", "x", "--agent", "demo", cwd=bare), 1, "bare and has no worktree", "git worktree add")
     assert sorted(str(f) for f in bare.rglob("*")) == before
 
 
