@@ -28,7 +28,6 @@ import psutil
 
 from relay_git.errors import AgentError, printable
 from relay_git.git.repo import make_private
-from relay_git.git.run import OWN_READERS
 from relay_git.session import SessionId
 
 LINE_BYTES = 1 << 20
@@ -37,6 +36,8 @@ _PATIENCE = 2.0  # seconds that a reader waits for us before it drops lines, so 
 _TAIL_LINES = 40
 _SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
+
+Child = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,18 @@ class Mark:
 class LegProcess:
     """An agent's process: its output as lines, its exit status, and its tree."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], mark: Mark, log: Path, log_bytes: int) -> None:
+    def __init__(self, popen: Child, mark: Mark, log: Path = Path(), log_bytes: int = 0) -> None:
         self._popen, self._mark = popen, mark
         self.pid = popen.pid
         self.started = _start_time(popen.pid)
         self.dropped_lines = 0
         self._lines: queue.Queue[list[bytes]] = queue.Queue(_QUEUE_BATCHES)
         self._errors: deque[bytes] = deque(maxlen=_TAIL_LINES)
-        assert popen.stdout is not None  # noqa: S101 - both were asked for as pipes
-        assert popen.stderr is not None  # noqa: S101
-        self._threads = (
-            threading.Thread(
-                target=self._pump, args=(popen.stdout, log / "stdout", log_bytes, self._take), daemon=True
-            ),
-            threading.Thread(
-                target=self._pump, args=(popen.stderr, log / "stderr", log_bytes, self._errors.extend), daemon=True
-            ),
+        pipes = ((popen.stdout, "stdout", self._take), (popen.stderr, "stderr", self._errors.extend))
+        self._threads = tuple(
+            threading.Thread(target=self._pump, args=(pipe, log / name, log_bytes, take), daemon=True)
+            for pipe, name, take in pipes
+            if pipe is not None  # at the terminal there are none
         )
         for thread in self._threads:
             thread.start()
@@ -173,10 +170,29 @@ def start(
                 start_new_session=True,
             )
     except OSError as error:
-        raise AgentError(
-            f"{argv[0]} could not be started: {error.strerror or error}", hint="git relay doctor"
-        ) from error
+        raise _not_started(argv[0], error) from error
     return LegProcess(popen, mark, log, log_bytes)
+
+
+def start_at_terminal(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], terminal: int, mark: Mark) -> Child:
+    """Start a leg in a session of its own whose terminal this is, below `stand_in`; AgentError where it cannot be."""
+    _adopt_orphans()
+    try:
+        return subprocess.Popen(
+            (sys.executable, "-I", "-S", str(Path(__file__).with_name("stand_in.py")), *argv),
+            cwd=cwd,
+            env={**env, **mark.environment()},
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+
+
+def _not_started(program: str, error: OSError) -> AgentError:
+    return AgentError(f"{program} could not be started: {error.strerror or error}", hint="git relay doctor")
 
 
 def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
@@ -196,7 +212,7 @@ def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
 
 def _descendants(leader: int) -> list[psutil.Process]:
     """What the leg has started, live; dead orphans among them are buried, so that none stays a zombie."""
-    below = [p for p in psutil.Process().children(recursive=True) if p.pid not in OWN_READERS]
+    below = psutil.Process().children(recursive=True)
     live = [process for process in below if _alive(process)]
     for dead in {process.pid for process in below} - {process.pid for process in live} - {leader}:
         with contextlib.suppress(ChildProcessError):

@@ -1,0 +1,70 @@
+"""A terminal with a user at it, and the smallest program that lends it to another."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.terminal.user import User
+
+ROOT = Path(__file__).parents[2]
+TUI = (sys.executable, "-m", "relay_git.agents.demo_tui", "--session-id", "t-1")
+
+
+class Desk:
+    """Where a test lends a terminal; what the demo agent's TUI noted is read here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.users: list[User] = []
+        self.env = {"PYTHONPATH": str(ROOT), "RELAY_DEMO_HOME": str(folder / "demo")}
+
+    def sit(self, *argv: str, **more) -> User:
+        """A user at a terminal in which this was typed."""
+        user = User(argv, cwd=self.folder, env=self.env, **more)
+        self.users.append(user)
+        return user
+
+    def lend(self, *argv: str, **more) -> User:
+        """A terminal that is lent to a program."""
+        return self.sit(*self.lending(*argv), **more)
+
+    def lending(self, *argv: str) -> tuple[str, ...]:
+        """The command that lends it."""
+        return (sys.executable, "-m", "tests.terminal.lend", str(self.folder), *argv)
+
+    def status(self) -> str:
+        """Exit status, processes left, and whether an end was asked for."""
+        return (self.folder / "status").read_text()
+
+    def received(self) -> bytes:
+        """Every byte that reached the demo agent's TUI."""
+        lines = (self.folder / "demo/sessions/t-1.jsonl").read_text().splitlines()
+        return b"".join(bytes.fromhex(r["hex"]) for r in map(json.loads, lines) if r["type"] == "keys")
+
+    def left(self) -> list[int]:
+        """Who still carries the mark."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get("RELAY_DIR") == str(self.folder):
+                    found.append(process.pid)
+            except psutil.Error:
+                continue
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    for user in made.users:
+        user.close()
+    for pid in made.left():
+        os.kill(pid, 9)

@@ -1,0 +1,35 @@
+"""Lends the terminal to the program in argv, as a run does: `python -m tests.terminal.lend FOLDER ARGV...`.
+
+`FOLDER/stop` stands for somebody who wants an end; the program's pid and exit status are left there, too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from relay_git.session import SessionId
+from relay_git.supervisor.process import Mark
+from relay_git.supervisor.terminal import Terminal
+
+
+def main(folder: Path, argv: tuple[str, ...]) -> None:
+    gone = threading.Event()
+    signal.signal(signal.SIGHUP, lambda number, frame: gone.set())
+    with Terminal(gone) as terminal:
+        leg = terminal.start(argv, folder, dict(os.environ), Mark(SessionId("s-1"), folder))
+        (folder / "leg").write_text(str(leg.pid))
+        while (status := leg.poll()) is None and not (folder / "stop").exists() and not gone.is_set():
+            time.sleep(0.02)
+        left = leg.end(2.0)
+        terminal.tell("back\nagain")
+    (folder / "status").write_text(f"{status} {left} {gone.is_set()}")
+    print("over")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), tuple(sys.argv[2:]))
