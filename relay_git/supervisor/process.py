@@ -28,6 +28,7 @@ import psutil
 
 from relay_git.errors import AgentError, printable
 from relay_git.git.repo import make_private
+from relay_git.git.run import OWN_READERS
 from relay_git.session import SessionId
 
 LINE_BYTES = 1 << 20
@@ -212,7 +213,7 @@ def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
 
 def _descendants(leader: int) -> list[psutil.Process]:
     """What the leg has started, live; dead orphans among them are buried, so that none stays a zombie."""
-    below = psutil.Process().children(recursive=True)
+    below = [p for p in psutil.Process().children(recursive=True) if p.pid not in OWN_READERS]
     live = [process for process in below if _alive(process)]
     for dead in {process.pid for process in below} - {process.pid for process in live} - {leader}:
         with contextlib.suppress(ChildProcessError):
