@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from relay_git.session import LimitNotice, SessionRecord
 
@@ -63,12 +63,13 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start one leg headless.
+    """How to start one leg.
 
     `argv` holds no prompt and no secret. `env` is added to the environment that the child gets, `drop_env` taken out
     of it. `stdin` is what the CLI reads as its prompt, handed over as a file. `files` are written (0600) below the
     leg's private folder before the start, by name. `native_id` is the tool's session id where we may choose it.
-    `grants` says in words what the agent may do.
+    `grants` says in words what the agent may do. `ends_turn` says that a hook of the tool's own, given for this run
+    only, ends the turn after a tool call when `end-turn` stands in the `relay` folder of the worktree's git dir.
     """
 
     argv: tuple[str, ...]
@@ -78,6 +79,7 @@ class Launch:
     files: Mapping[str, bytes]
     native_id: str = ""
     drop_env: tuple[str, ...] = ()
+    ends_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,10 @@ class Tool(Protocol):
         """The ids of the sessions in this file or folder, oldest first; empty where it is not this tool's."""
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
-        """Read one session there; an empty id means the newest. `worktree` is what files are named from."""
+        """Read one session there; an empty id means the newest.
+
+        Files are named from `worktree`; `Path()` stands for the session's own cwd.
+        """
 
 
 class Agent(Tool, Protocol):
@@ -196,3 +201,27 @@ class Agent(Tool, Protocol):
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """Where the transcript of that run lies, or None while there is none."""
+
+
+@runtime_checkable
+class HasTui(Protocol):
+    """An agent whose own TUI can be started at the user's terminal, too."""
+
+    def launch_tui(
+        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the TUI, confined as a headless run is, with that file as its task; None: the user begins.
+
+        What the confinement does not allow is asked of the user, by the tool's own dialogs.
+        """
+
+    def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:
+        """The id of the session that was written last in this worktree, since that Unix time; empty if none was.
+
+        In a TUI the user may begin another session at any moment.
+        """
+
+
+def pointer(brief: Path) -> str:
+    """The first prompt of a TUI: short, and nothing of the task, since everybody on the machine can read argv."""
+    return f"Your task is in the file {brief} (from git relay, on my behalf). Read it first, then carry it out."

@@ -35,6 +35,7 @@ from relay_git.agents.agent import (
     Retrying,
     Unready,
     Unsupported,
+    pointer,
 )
 from relay_git.agents.claude_limits import event_notice, retry_notice, stdout_notice
 from relay_git.agents.claude_reader import ClaudeReader
@@ -103,6 +104,34 @@ class Claude:
         words = prompt.encode("utf-8", "replace")
         return Launch(tuple(argv), words, more, grants, files, native_id, ends_turn=True)
 
+    def launch_tui(
+        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the TUI in the same sandbox; which of its questions are asked is as the user has set it."""
+        native_id = str(uuid.uuid4())
+        argv = [str(ready.program), "--session-id", native_id]
+        settings: dict[str, object] | Unsupported = {}
+        grants = _FULL_GRANTS
+        if permission is Permission.SANDBOX:
+            settings, grants = sandbox_settings(place, brief), _TUI_GRANTS
+        elif _needs_is_sandbox(env):
+            return Unsupported(_ROOT_REFUSAL)
+        else:
+            argv += ["--permission-mode", "bypassPermissions"]
+        if isinstance(settings, Unsupported):
+            return settings
+        argv += ["--settings", str(place.private_dir / SETTINGS_FILE)]
+        argv += ["--", pointer(brief)] if brief is not None else []
+        files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place), indent=1).encode()}
+        more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
+        return Launch(tuple(argv), b"", more, grants, files, native_id, ends_turn=True)
+
+    def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:
+        """The session that was written last in this worktree: `/clear` and `/resume` change it."""
+        found = shelf.files(_folder(worktree, env), 0, _id_in_name)
+        here = str(worktree)
+        return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)))
+
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers, tool results and retries say nothing of a limit."""
         record = jsonl.parse(line)
@@ -126,8 +155,7 @@ class Claude:
         """Where the transcript lies; its folder's name is made from the cwd in a way that differs by version."""
         if not _SESSION_ID.fullmatch(native_id):
             return None
-        projects = config_dir(env) / "projects"
-        usual = projects / re.sub(r"[^0-9A-Za-z]", "-", str(worktree)) / f"{native_id}.jsonl"
+        projects, usual = config_dir(env) / "projects", _folder(worktree, env) / f"{native_id}.jsonl"
         if usual.is_file():
             return usual
         try:
@@ -189,6 +217,11 @@ def config_dir(env: Mapping[str, str]) -> Path:
     return Path(chosen) if chosen else home(env) / ".claude"
 
 
+def _folder(worktree: Path, env: Mapping[str, str]) -> Path:
+    """Where it keeps the transcripts of the sessions in this folder."""
+    return config_dir(env) / "projects" / re.sub(r"[^0-9A-Za-z]", "-", str(worktree))
+
+
 def _signed_in(env: Mapping[str, str]) -> bool:
     if any(is_set(env, name) for name in (*_KEYS, *_CLOUDS)):
         return True
@@ -248,6 +281,10 @@ _SANDBOX_GRANTS: tuple[str, ...] = (
     "configuration or another branch",
     "commands can read the rest of the disk, as your user",
     "what your own Claude Code settings allow beyond that stays allowed",
+)
+_TUI_GRANTS = (
+    *_SANDBOX_GRANTS[1:],
+    "whatever else it wants to do, it asks you in its own dialogs, as your Claude Code settings say",
 )
 _FULL_GRANTS: tuple[str, ...] = (
     "everything that your user may do: no sandbox, no questions (relay.claude.permission is full)",

@@ -23,8 +23,8 @@ _RELAY_REFS = ("refs", "heads", "relay")
 _PATTERN = frozenset("*?[]{}\\\n\r")
 
 
-def sandbox_settings(place: Place) -> dict[str, object] | Unsupported:
-    """The settings file for one leg, as JSON types."""
+def sandbox_settings(place: Place, readable: Path | None = None) -> dict[str, object] | Unsupported:
+    """The settings file for one leg, as JSON types; `readable` is a file that it may read without a question."""
     common = place.common_dir
     bad = next((path for path in (common, place.git_dir, place.private_dir) if _PATTERN & set(str(path))), None)
     if bad:
@@ -56,7 +56,10 @@ def sandbox_settings(place: Place) -> dict[str, object] | Unsupported:
                 "allowRead": _names([*refs, branches]),
             },
         },
-        "permissions": {"deny": [f"{tool}({_pattern(path)}/**)" for path in ours for tool in ("Read", "Edit")]},
+        "permissions": {
+            "deny": [f"{tool}({rule_path(path)}/**)" for path in ours for tool in ("Read", "Edit")],
+            "allow": [f"Read({rule_path(readable)})"] if readable is not None else [],
+        },
     }
 
 
@@ -72,6 +75,6 @@ def _names(paths: list[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _pattern(path: Path) -> str:
+def rule_path(path: Path) -> str:
     """An absolute path in a permission rule: two slashes in front, brackets of the rule's own syntax quoted."""
     return "/" + str(path).replace("(", "\\(").replace(")", "\\)")

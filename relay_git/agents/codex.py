@@ -30,6 +30,7 @@ from relay_git.agents.agent import (
     Ready,
     Unready,
     Unsupported,
+    pointer,
 )
 from relay_git.agents.codex_limits import stdout_notice
 from relay_git.agents.codex_reader import CodexReader
@@ -82,6 +83,27 @@ class Codex:
             return Unsupported(f"{branches} does not exist: Codex's sandbox could not commit")
         argv += ["-c", 'approval_policy="never"', *sandbox_options(place, _config(env)), "-"]
         return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _SANDBOX_GRANTS, {})
+
+    def launch_tui(
+        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the TUI in the same sandbox; when it asks to leave it is as the user has set it."""
+        argv = [str(ready.program), "-c", "tools.update_plan.enabled=true"]
+        grants: tuple[str, ...] = _FULL_GRANTS
+        if permission is Permission.FULL:
+            argv += ["--dangerously-bypass-approvals-and-sandbox"]
+        elif not (branches := place.common_dir / "refs" / "heads" / "relay").is_dir():
+            return Unsupported(f"{branches} does not exist: Codex's sandbox could not commit")
+        else:
+            argv += sandbox_options(place, _config(env))
+            grants = _TUI_GRANTS
+        argv += ["--", pointer(brief)] if brief is not None else []
+        return Launch(tuple(argv), b"", {}, grants, {})
+
+    def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:
+        """The thread of the user's that was written last in this worktree; Codex tells its id nowhere else."""
+        sessions = shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
+        return shelf.newest(sessions, since, lambda path: _is_users_thread(path, worktree))
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one event of `exec --json` says; items are what the agent does and never a limit."""
@@ -168,6 +190,12 @@ def _id_in_name(name: str) -> str:
     return found[1] if found else ""
 
 
+def _is_users_thread(path: Path, worktree: Path) -> bool:
+    first = shelf.head(path)[:1]
+    meta = jsonl.record(first[0].get("payload")) if first else {}
+    return meta.get("cwd") == str(worktree) and meta.get("thread_source") in (None, "user")
+
+
 def codex_home(env: Mapping[str, str]) -> Path:
     """The folder that holds Codex's configuration, login and rollouts."""
     chosen = env.get("CODEX_HOME")
@@ -215,5 +243,9 @@ _SANDBOX_GRANTS = (
     "refs/heads/relay and their logs, and the temp folders; temp folders and network as your Codex settings say",
     "commands can neither read git relay's key, spool and logs, nor write hooks, git's configuration or another branch",
     "commands can read the rest of the disk, as your user",
+)
+_TUI_GRANTS = (
+    *_SANDBOX_GRANTS,
+    "whatever else it wants to do, it asks you in its own dialogs, as your Codex settings say",
 )
 _FULL_GRANTS = ("everything that your user may do: no sandbox, no questions (relay.codex.permission is full)",)

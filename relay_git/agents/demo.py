@@ -27,6 +27,7 @@ from relay_git.agents.agent import (
     Permission,
     Place,
     Ready,
+    Retrying,
     Unready,
     Unsupported,
 )
@@ -37,8 +38,13 @@ from relay_git.agents.transcript import Follower
 from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
 
 PROGRAM = "relay_git.agents.demo_agent"
+TUI_PROGRAM = "relay_git.agents.demo_tui"
 TITLE = "demo agent (scripted, no model)"
 _SESSION_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_GRANTS = (
+    "demo: plays the steps of a script in the session's worktree; no model is asked",
+    "no sandbox: commands in the script run with all that your user may do",
+)
 
 
 class Demo:
@@ -59,11 +65,20 @@ class Demo:
         """Say how to start the scripted program."""
         native_id = str(uuid.uuid4())
         argv = (str(ready.program), "-m", PROGRAM, "--session-id", native_id)
-        grants = (
-            "demo: plays the steps of a script in the session's worktree; no model is asked",
-            "no sandbox: commands in the script run with all that your user may do",
-        )
-        return Launch(argv, prompt.encode("utf-8", "replace"), {}, grants, {}, native_id)
+        return Launch(argv, prompt.encode("utf-8", "replace"), {}, _GRANTS, {}, native_id)
+
+    def launch_tui(
+        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the scripted program's TUI."""
+        native_id = str(uuid.uuid4())
+        argv = (str(ready.program), "-m", TUI_PROGRAM, "--session-id", native_id)
+        return Launch((*argv, "--brief", str(brief)) if brief else argv, b"", {}, _GRANTS, {}, native_id)
+
+    def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:
+        """The session that was written last in this worktree."""
+        found, here = self.found(env), str(worktree)
+        return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)[:1]))
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one event on stdout says."""
@@ -75,6 +90,10 @@ class Demo:
                 return (Doing(cut(jsonl.text(event.get("what")), 120)),)
             case "limit":
                 return (Limited(_notice(event)),)
+            case "retry":
+                notice = LimitNotice(LimitKind.RATE, "demo: pretend rate limit")
+                seconds, attempt = jsonl.integer(event.get("seconds")) or 0, jsonl.integer(event.get("attempt")) or 0
+                return (Retrying(notice, seconds, attempt, jsonl.integer(event.get("of")) or 0),)
             case "end":
                 return (Ended(event.get("ok") is True, cut(jsonl.text(event.get("detail")), 300)),)
             case _:

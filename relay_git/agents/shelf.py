@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from relay_git.agents import jsonl
@@ -63,3 +63,9 @@ def head(path: Path) -> list[Record]:
     except OSError:
         return []
     return [record for line in (*whole, rest) if (record := jsonl.parse(line)) is not None]
+
+
+def newest(found: Iterable[Found], since: float, ours: Callable[[Path], bool]) -> str:
+    """The id of the transcript that was written last since then, of those that are `ours`; empty if there is none."""
+    fresh = sorted((f for f in found if f.modified >= since), key=lambda f: f.modified, reverse=True)
+    return next((f.native_id for f in fresh if ours(f.path)), "")
