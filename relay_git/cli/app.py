@@ -173,6 +173,20 @@ def accept(
 
 
 @app.command()
+def read(
+    what: Annotated[str, typer.Argument(metavar="PATH|ID", help="A transcript, or the id its tool gave the session.")],
+    agent: Annotated[
+        str | None, typer.Option("--agent", "-a", help="The tool that wrote it, where that is not plain.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show what git relay understands of an agent's transcript: what would be handed over. Nothing is changed."""
+    from relay_git.cli import transcripts
+
+    return transcripts.read(what, agent, as_json=json)
+
+
+@app.command()
 def land(
     session: Session = None,
     merge: Annotated[bool, typer.Option("--merge", help="With a merge commit (the default).")] = False,
