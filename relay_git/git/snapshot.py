@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
-from relay_git.git import worktree
+from relay_git.git import include, worktree
+from relay_git.git.losses import MAX_FILE, survey
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git, disk_error, failure
 from relay_git.git.store import Oid, RefUpdate, Store
 from relay_git.session import SessionId
 
-_MOST_REFUSED = 200
+_MOST_NAMED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,12 @@ class Snapshot:
 
 
 def take(
-    repo: Repo, store: Store, session: SessionId, message: str, when: int, leave_out: tuple[Path, ...] = ()
+    repo: Repo, store: Store, session: SessionId, message: str, when: int, leave_out: tuple[Path, ...] = (), max_file: int = MAX_FILE
 ) -> Snapshot:
     """Store the worktree as a commit and move the session's branch to it where that disturbs nothing.
 
-    `leave_out` are files that are nobody's work, such as the mount points of a sandbox.
+    `leave_out` are files that are nobody's work, such as the mount points of a sandbox; one of more than `max_file`
+    bytes is not taken.
     """
     mended, losses = worktree.mend_links(repo, session), list[str]()
     git = repo.session_git(session)
@@ -67,12 +70,12 @@ def take(
     operation = worktree.operation(repo, session)
     index = repo.spool_dir(session) / f"index.{os.getpid()}"
     try:
-        tree = tree_of(git, repo.worktree_git_dir(session) / "index", index, losses, leave_out)
+        source, copied = repo.worktree_git_dir(session) / "index", include.copied(repo, session)
+        tree = tree_of(git, source, index, losses, leave_out, max_file=max_file, copied=copied)
         commit = store.commit(head)
         if commit is None:
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
         taken = head if commit.tree == tree else store.write_commit(tree, [head], message, when)
-        losses += _not_covered(git, index)
         if branch == worktree.branch_of(session) and not operation and (taken != head or commit.ours):
             _advance(repo, store, session, branch, head, taken, index)
     finally:
@@ -88,7 +91,16 @@ def _head(git: Git) -> Oid:
     return Oid(done.stdout.decode().strip())
 
 
-def tree_of(git: Git, source: Path, index: Path, losses: list[str], leave_out: tuple[Path, ...] = ()) -> Oid:
+def tree_of(
+    git: Git,
+    source: Path,
+    index: Path,
+    losses: list[str],
+    leave_out: tuple[Path, ...] = (),
+    *,
+    max_file: int = MAX_FILE,
+    copied: frozenset[bytes] = frozenset(),
+) -> Oid:
     """The tree that git would store for the work tree now; what it cannot store is added to `losses`.
 
     `source` is the index it has, `index` the copy that is worked on.
@@ -104,15 +116,23 @@ def tree_of(git: Git, source: Path, index: Path, losses: list[str], leave_out: t
             os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
-    aside = {os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd)}
+    aside = frozenset(os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd))
     adding = _Adding(git, {"GIT_INDEX_FILE": str(index)}, index)
-    if not adding.all(aside):
-        # One odd entry must not cost the whole snapshot: find what git cannot store, and take all the rest. But where
-        # git can store nothing at all, that is no snapshot.
-        git.run("hash-object", "-w", "--stdin", input=os.urandom(16))
-        adding.each([path for path in adding.changed() if path.rstrip(b"/") not in aside])
-    losses += [f"not in the snapshot, because git could not store it: {what}" for what in adding.refused]
+    seen = survey(git, adding.env, max_file, aside, copied)
+    adding.fill(aside | seen.kept_back, seen.nested)
+    losses += [*seen.losses, *adding.losses(), *_unstage(git, adding.env, copied)]
     return Oid(git.run("write-tree", env=adding.env).decode().strip())
+
+
+def _unstage(git: Git, env: Mapping[str, str], copied: frozenset[bytes]) -> list[str]:
+    """Take out of the index what came along by `.worktreeinclude` and was added by force since."""
+    if not copied:
+        return []
+    out = git.run("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", env=env)
+    staged = sorted(copied.intersection(out.split(b"\0")))
+    if staged:
+        git.run("update-index", "--force-remove", "-z", "--stdin", input=b"\0".join(staged), env=env)
+    return [f"{printable(os.fsdecode(path))} came along by .worktreeinclude: it is not handed over" for path in staged]
 
 
 class _Adding:
@@ -122,15 +142,39 @@ class _Adding:
         self.git, self.env, self.refused = git, env, list[str]()
         self._lock = index.with_name(index.name + ".lock")
 
-    def all(self, aside: set[bytes]) -> bool:
-        """Add everything but `aside`; whether git took it."""
-        spec = b"\0".join([b":/", *(b":(top,exclude,literal)" + p for p in sorted(aside))])
-        return self._add(spec) == ""
+    def fill(self, aside: frozenset[bytes], nested: tuple[bytes, ...]) -> None:
+        """Add everything but `aside`; of `nested` repositories the commit that each stands on.
 
-    def changed(self) -> list[bytes]:
-        """Every path that the index lacks or has otherwise; a repository in the tree as one path."""
+        To find changes in them `git add` would run a git inside each, by a configuration that is an agent's to write.
+        """
+        spec = [b":/", *(b":(top,exclude,literal)" + path for path in sorted({*aside, *nested}))]
+        if self._add(b"\0".join(spec)):
+            # One odd entry must not cost the whole snapshot: find what git cannot store, and take all the rest. But
+            # where git can store nothing at all, that is no snapshot.
+            self.git.run("hash-object", "-w", "--stdin", input=os.urandom(16), env=self.env)
+            self.each([path for path in self.changed(nested) if path.rstrip(b"/") not in aside])
+        if nested:
+            self.git.run("update-index", "--add", "--remove", "-z", "--stdin", input=b"\0".join(nested), env=self.env)
+
+    def losses(self) -> list[str]:
+        """What git could not store, in words."""
+        more = len(self.refused) - _MOST_NAMED
+        named = [*self.refused[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+        return [f"not in the snapshot, because git could not store it: {what}" for what in named]
+
+    def changed(self, nested: tuple[bytes, ...]) -> list[bytes]:
+        """Every path that the index lacks or has otherwise and that can be read; a new repository as one path."""
         out = self.git.run("ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", env=self.env)
-        return sorted({path for path in out.split(b"\0") if path})
+        paths = sorted({path for path in out.split(b"\0") if path and path not in nested})
+        return [path for path in paths if not self._is_unreadable(path)]
+
+    def _is_unreadable(self, path: bytes) -> bool:
+        """Asked beforehand: each file that git fails on costs several runs, and of these there may be thousands."""
+        file = self.git.cwd / os.fsdecode(path)
+        if not file.is_file() or file.is_symlink() or os.access(file, os.R_OK):
+            return False
+        self.refused.append(f"{printable(os.fsdecode(path))} (Permission denied)")
+        return True
 
     def each(self, paths: list[bytes]) -> None:
         """Add these, by halves where git refuses, until every path is in or known to be refused."""
@@ -142,14 +186,12 @@ class _Adding:
             self.each(paths[:middle])
             self.each(paths[middle:])
         elif os.path.lexists(self.git.cwd / os.fsdecode(paths[0])):  # else it vanished meanwhile
-            if len(self.refused) >= _MOST_REFUSED:
-                raise RepoError(f"git cannot store more than {_MOST_REFUSED} files here: {failed}", hint="git status")
             self.refused.append(f"{printable(os.fsdecode(paths[0]))} ({failed})")
 
     def _add(self, spec: bytes) -> str:
         """git's last words, empty where it took everything."""
         done = self.git.result(
-            "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", input=spec, env=self.env
+            "add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul", input=spec, env=self.env
         )
         said = [line for line in printable(done.stderr.decode("utf-8", "replace")).split("\n") if line.strip()]
         if done.returncode == 0:
@@ -161,27 +203,6 @@ class _Adding:
         if "No space left" in str(failed):
             raise failed
         return (said or ["no message"])[-1][:200]
-
-
-def _not_covered(git: Git, index: Path) -> list[str]:
-    """What a commit cannot hold: changes inside nested repositories, and edits hidden by index bits."""
-    env = {"GIT_INDEX_FILE": str(index)}
-    losses = []
-    for line in git.run("ls-files", "-z", "-s", "-t", "-v", env=env).split(b"\0"):
-        if line.startswith((b"H 100", b"H 120")):
-            continue  # a plain file or link without any bit: in a large repository all but a few
-        tag, _, rest = line.partition(b" ")
-        path = os.fsdecode(rest.partition(b"\t")[2])
-        name = printable(path)
-        if rest.startswith(b"160000 "):
-            losses.append(f"{name} is a repository of its own: only its commit id is recorded, not changes inside it")
-        elif tag in (b"h", b"s") or (tag == b"S" and (git.cwd / path).exists()):
-            losses.append(
-                f"{name} is hidden by an index bit (skip-worktree, assume-unchanged): its edits are not handed over"
-            )
-        if len(losses) >= 100:
-            return [*losses, "more entries of these kinds are not listed"]
-    return losses
 
 
 def _advance(repo: Repo, store: Store, session: SessionId, branch: str, head: Oid, taken: Oid, index: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from relay_git.git import snapshot, worktree
+from relay_git.git.losses import MAX_FILE
 from relay_git.git.repo import Repo, discover
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, Store, open_store
@@ -29,8 +30,8 @@ class Session:
     id: SessionId
     base: Oid
 
-    def snapshot(self) -> Snapshot:
-        return snapshot.take(self.repo, self.store, self.id, "relay: snapshot", WHEN)
+    def snapshot(self, max_file: int = MAX_FILE) -> Snapshot:
+        return snapshot.take(self.repo, self.store, self.id, "relay: snapshot", WHEN, max_file=max_file)
 
     @property
     def marks(self) -> Path:

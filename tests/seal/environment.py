@@ -18,7 +18,7 @@ PASSED_ON = ("LD_LIBRARY_PATH", "SSL_CERT_FILE", "TERM", "TMPDIR", "USER", "LOGN
 PASSED_ON_PREFIXES = ("COV_", "HYPOTHESIS_", "PYTEST_", "PY_COLORS", "RELAY_TEST_")
 
 PROGRAMS = """
-    git sh bash env
+    git git-lfs sh bash env
     awk basename cat chmod chown cmp cp cut date dd df diff dirname du echo expr false find flock grep gzip head id kill
     ln ls mkdir mkfifo mknod mktemp mount mv nice nohup nsenter od paste printf ps pwd readlink realpath rm rmdir script
     sed seq setpriv setsid sha256sum sleep sort stat stty sync tail tar tee test timeout touch tr true truncate tty
