@@ -22,7 +22,6 @@ from bench.place import repository
 from relay_git.contract.lifecycle import State
 from relay_git.git.repo import Repo
 from relay_git.git.store import Store
-from relay_git.ledger import journal
 from relay_git.ledger.key import ensure
 from relay_git.supervisor import carry, dispatch, handoff, opening, process
 from relay_git.supervisor.run import Surroundings
@@ -155,8 +154,10 @@ def _hand_over(repo: Repo, store: Store, env: dict[str, str]) -> Clock:
         Silent(),
         threading.Event(),
     )
-    session = opening.open_session(around, opening.Order("Add a refund flow", "demo", ("demo",)))
-    with Clock() as clock, journal.writer(repo, session.session):
+    with (
+        opening.open_session(around, opening.Order("Add a refund flow", "demo", ("demo",))) as session,
+        Clock() as clock,
+    ):
         state = carry.carry(session)
     if state is not State.DONE:
         raise SystemExit(f"the session ended {state}: {session.tip.entry.reason}")

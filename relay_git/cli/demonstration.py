@@ -93,9 +93,8 @@ def _play(repo: Repo, store: Store, scratch: Path) -> State:
     with ConsoleTeller() as teller:
         key = ensure(repo, store)
         around = Surroundings(repo, store, key, context.settings(repo), env, context.now, teller, threading.Event())
-        run = opening.open_session(around, opening.Order(TASK, "demo", ("demo",)))
-        teller.say(f"session {run.session}, leg 1: demo agent (scripted, no model)")
-        with journal.writer(repo, run.session):
+        with opening.open_session(around, opening.Order(TASK, "demo", ("demo",))) as run:
+            teller.say(f"session {run.session}, leg 1: demo agent (scripted, no model)")
             state = carry(run)
     _show(repo, store, run.session, around)
     return state

@@ -24,11 +24,11 @@ from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.ledger.key import ensure, load
 from relay_git.session import SessionId
-from relay_git.supervisor import opening, request
+from relay_git.supervisor import opening, recover, request
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
 from relay_git.supervisor.request import Request
-from relay_git.supervisor.run import Run, Surroundings, take_up
+from relay_git.supervisor.run import Run, take_up
 from relay_git.supervisor.settings import Settings
 
 
@@ -48,10 +48,10 @@ def start(words: str | None, file: Path | None, agent: str | None, then: str | N
     with _clean_stop(teller) as stop:
         around = context.surroundings(repo, store, key, teller=teller, stop=stop)
         _say_first(repo, teller, carry=carry, rest=rest)
-        run = opening.open_session(around, opening.Order(task, first, rest, base, carry))
-        teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
-        teller.say(f"leg 1: {find_agent(first).title}")
-        return _carry(around, run, teller)
+        with opening.open_session(around, opening.Order(task, first, rest, base, carry)) as run:
+            teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
+            teller.say(f"leg 1: {find_agent(first).title}")
+            return _carry(run, teller)
 
 
 def handoff(word: str | None, to: str | None, reason: str) -> int:
@@ -98,6 +98,7 @@ def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str)
     """Carry a session on that no supervisor holds, from wherever its journal stands."""
     teller = ConsoleTeller()
     with _clean_stop(teller) as stop, journal.writer(repo, session):
+        recover.tidy(repo, store)
         run = take_up(context.surroundings(repo, store, load(repo), teller=teller, stop=stop), session)
         entry = run.tip.entry
         _refuse_if_over(entry)  # it may have ended before we had the lock
@@ -111,7 +112,7 @@ def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str)
                 safe_point="ended",
                 passed_over=(),
             )
-        return _carry(run.around, run, teller, locked=True)
+        return _carry(run, teller)
 
 
 def _refuse_if_over(entry: Entry) -> None:
@@ -124,10 +125,7 @@ def _refuse_if_over(entry: Entry) -> None:
         )
 
 
-def _carry(around: Surroundings, run: Run, teller: ConsoleTeller, *, locked: bool = False) -> int:
-    if not locked:
-        with journal.writer(around.repo, run.session):
-            return _carry(around, run, teller, locked=True)
+def _carry(run: Run, teller: ConsoleTeller) -> int:
     try:
         with teller:
             state = carry_on(run)

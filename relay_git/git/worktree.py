@@ -96,7 +96,9 @@ def _try_add(repo: Repo, session: SessionId, place: Path, base: Oid) -> None:
     for attempt in range(6):
         # Beside gc, pack-refs and worktree prune stock git fails for a moment: one try is not enough.
         try:
-            repo.git().run("worktree", "add", "--quiet", *what)
+            # Marked as the session's, so that one which outlives us is ended before another is tried.
+            mark = {"RELAY_SESSION": session, "RELAY_DIR": str(repo.relay_dir)}
+            repo.git().run("worktree", "add", "--quiet", *what, env=mark)
             break
         except RepoError as error:
             _clear_half_made(repo, session)
@@ -148,12 +150,15 @@ def head(repo: Repo, store: Store, session: SessionId) -> Oid | None:
     return (store.ref(name) if name.startswith("refs/heads/") else None) or store.ref(branch_of(session))
 
 
-def clear_dead_lock(repo: Repo, session: SessionId) -> bool:
-    """Remove an index lock that a killed git left; only for when every process of the session is proven gone."""
-    lock = repo.worktree_git_dir(session) / "index.lock"
-    was = lock.exists()
-    lock.unlink(missing_ok=True)
-    return was
+def clear_dead_locks(repo: Repo, session: SessionId) -> tuple[str, ...]:
+    """Remove the locks that a killed git left in the worktree's own git dir (index, HEAD, …); their names.
+
+    Only for when every process of the session is proven gone.
+    """
+    locks = sorted(repo.worktree_git_dir(session).glob("*.lock"))
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+    return tuple(lock.stem for lock in locks)
 
 
 def ignored_files(repo: Repo, session: SessionId) -> tuple[str, ...]:

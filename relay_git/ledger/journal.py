@@ -7,6 +7,7 @@ and `contract.md`; an entry that tells of a new snapshot has that as its second 
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -197,13 +198,14 @@ def writer(repo: Repo, session: SessionId) -> Iterator[None]:
 
 def is_running(repo: Repo, session: SessionId) -> bool:
     """Whether a supervisor holds the session now."""
-    if not repo.lock_file(session).exists():
-        return False
     try:
-        with writer(repo, session):
-            return False
-    except LedgerConflict:
+        with repo.lock_file(session).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as `writer` locks it; many may look at once
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
         return True
+    return False
 
 
 def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed | None = None) -> Recorded:

@@ -11,7 +11,7 @@ from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
-from relay_git.supervisor import dispatch, handoff, pause, request
+from relay_git.supervisor import dispatch, handoff, pause, recover, request
 from relay_git.supervisor.process import tree
 from relay_git.supervisor.request import STOP
 from relay_git.supervisor.run import Run
@@ -23,7 +23,7 @@ _STEP = 0.1
 def carry(run: Run) -> State:
     """Do what is due until the session is at rest; the state it rests in."""
     watcher: Watcher | None = None
-    _settle(run)
+    recover.settle(run)
     try:
         while run.state not in RESTS:
             watcher = _advance(run, watcher)
@@ -51,18 +51,6 @@ def _advance(run: Run, watcher: Watcher | None) -> Watcher | None:
         case State.RESUMING:
             return _resuming(run, watcher)
     return None
-
-
-def _settle(run: Run) -> None:
-    """After a supervisor that died: end what it left behind, and look whether the worktree is still the snapshot."""
-    handoff.restore_worktree(run)
-    if run.tip.entry.event is Event.STARTED or run.state is State.RUNNING:
-        return
-    handoff.fence(run, None)
-    if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED) and not handoff.is_still_the_snapshot(run):
-        waiting = tuple(filter(None, (run.tip.entry.next_agent, *run.tip.entry.candidates)))
-        why = "files changed in the worktree while no supervisor ran"
-        _pause_for(run, Event.STRAYED, "handoff", why, candidates=waiting)
 
 
 def _running(run: Run, watcher: Watcher | None) -> Watcher | None:

@@ -98,6 +98,7 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
     permission = around.settings.permission(agent.name)
     make_private(place.private_dir)
+    (place.private_dir / handoff.STARTED_AS).unlink(missing_ok=True)
     room.make(around.repo)  # before the plan, which names what is there
     plan = agent.launch(place, prompt, ready, permission, around.env)
     if isinstance(plan, Unsupported):
@@ -112,7 +113,9 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
     ourselves = shlex.join([sys.executable, "-m", "relay_git"])
     env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves) | dict(plan.env)
-    log = around.repo.log_dir(run.session) / f"leg-{leg}-{agent.name}"
+    log = handoff.log_dir(run, leg, agent.name)
+    # The journal tells of a start when there is a pid: should we die before that, this says whose the work is.
+    write_private(place.private_dir / handoff.STARTED_AS, plan.native_id.encode())
     started = process.start(
         plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
     )

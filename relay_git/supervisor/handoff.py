@@ -6,12 +6,13 @@ in the journal before its note is written. Each step can be done again after a c
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import find_agent
-from relay_git.agents.agent import Agent
+from relay_git.agents.agent import Agent, Identified
 from relay_git.agents.leftovers import masks
 from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.lifecycle import Event
@@ -19,15 +20,17 @@ from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
-from relay_git.git import snapshot, work, worktree
+from relay_git.git import debris, snapshot, work, worktree
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
 from relay_git.session import SessionRecord
-from relay_git.supervisor import pause
+from relay_git.supervisor import pause, process
 from relay_git.supervisor.process import end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
+
+STARTED_AS = "started-as"  # in the private folder of a leg: written just before it starts
 
 
 def make_ready() -> None:
@@ -71,8 +74,11 @@ def is_still_the_snapshot(run: Run) -> bool:
 
 def fence(run: Run, watcher: Watcher | None) -> None:
     """End the leg's whole process tree; raises RepoError where one cannot be: nobody else may write then."""
-    grace = run.around.settings.term_grace
-    left = watcher.process.end(grace) if watcher is not None else end_tree(run.mark, 0, grace)
+    grace, entry = run.around.settings.term_grace, run.tip.entry
+    if watcher is not None:
+        left = watcher.process.end(grace)
+    else:  # known by its mark; a leader that has put its environment away by pid and start time
+        left = end_tree(run.mark, process.still(entry.pid, entry.pid_started), grace)
     if left:
         pids = ", ".join(map(str, left))
         raise RepoError(
@@ -81,8 +87,11 @@ def fence(run: Run, watcher: Watcher | None) -> None:
         )
     pause.lower_flag(run)
     _clear_masks(run)
-    if worktree.clear_dead_lock(run.around.repo, run.session):
-        run.around.teller.say("a git that was ended had left its index lock; it is removed")
+    dead = worktree.clear_dead_locks(run.around.repo, run.session)
+    own = (worktree.branch_of(run.session), journal.ref_of(run.session), notes.ref_of(run.session))
+    dead += debris.break_locks(run.around.repo.common_dir, own)
+    if dead:
+        run.around.teller.say(f"a git that was ended had left its lock ({', '.join(dead)}); it is removed")
 
 
 def _clear_masks(run: Run) -> None:
@@ -100,9 +109,11 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     around, entry = run.around, run.tip.entry
     found = replay.contracts(around.store, run.session)
     previous = _previous(run, found[-1] if found else None)
-    record = (
-        watcher.look().record if watcher is not None else read_record(run, find_agent(entry.agent), entry.native_id)
-    )
+    if watcher is not None:
+        record = watcher.look().record
+    else:
+        native_id = entry.native_id or started_as(run, entry.leg, entry.agent) or ""
+        record = read_record(run, find_agent(entry.agent), native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     facts = replace(facts, losses=(*run.mended, *facts.losses))
     words = task(run, previous)
@@ -142,6 +153,31 @@ def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:
     follower = agent.follow(path, native_id, run.worktree)
     follower.poll()
     return follower.record(ended=True)
+
+
+def started_as(run: Run, leg: int, agent: str) -> str | None:
+    """The tool's id of a leg of whose start the journal may not know, empty if unknown; None where it never started."""
+    place = run.place(leg, agent).private_dir / STARTED_AS
+    try:
+        chosen = place.read_text("ascii", "replace").strip()
+    except OSError:
+        return None
+    return chosen or _said_id(run, leg, agent)
+
+
+def _said_id(run: Run, leg: int, agent: str) -> str:
+    """The id in what the leg said on stdout, as its log has it."""
+    with contextlib.suppress(OSError), (log_dir(run, leg, agent) / "stdout").open("rb") as said:
+        for line in said.read(1 << 20).split(b"\n"):
+            for heard in find_agent(agent).hear(line):
+                if isinstance(heard, Identified):
+                    return heard.native_id
+    return ""
+
+
+def log_dir(run: Run, leg: int, agent: str) -> Path:
+    """Where the output of a leg is kept."""
+    return run.around.repo.log_dir(run.session) / f"leg-{leg}-{agent}"
 
 
 def task(run: Run, previous: Previous | None = None) -> str:

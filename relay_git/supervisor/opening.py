@@ -10,6 +10,8 @@ import contextlib
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from relay_git.contract.lifecycle import Event, State
@@ -21,6 +23,7 @@ from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.session import SessionId
+from relay_git.supervisor import recover
 from relay_git.supervisor.run import Run, Surroundings, begin, stamp
 
 MAX_TASK = 1 << 20
@@ -61,8 +64,12 @@ def clean_task(data: bytes) -> str:
     return text
 
 
-def open_session(around: Surroundings, order: Order) -> Run:
-    """A new session with its first journal entry, worktree and branch; raises RelayError with nothing left behind."""
+@contextmanager
+def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
+    """A new session with its first journal entry, worktree and branch, under its lock from the first file on.
+
+    Raises RelayError with nothing left behind.
+    """
     repo, store = around.repo, around.store
     base = _base(repo, order.base)
     worktree.check_place(repo)
@@ -80,16 +87,18 @@ def open_session(around: Surroundings, order: Order) -> Run:
         branch=f"relay/{session}",
         candidates=order.then,
     )
-    try:
-        write_private(repo.spool_dir(session) / "task", order.task.encode())
-        worktree.exclude(repo)
-        tip = _carried(around, session, base) if order.carry else base
-        run = begin(around, entry)
-        worktree.add(repo, session, tip)
-    except (RelayError, OSError):
-        _undo(repo, store, session)
-        raise
-    return run
+    recover.tidy(repo, store)
+    with journal.writer(repo, session):
+        try:
+            write_private(repo.spool_dir(session) / "task", order.task.encode())
+            worktree.exclude(repo)
+            tip = _carried(around, session, base) if order.carry else base
+            run = begin(around, entry)
+            worktree.add(repo, session, tip)
+        except (RelayError, OSError):
+            _undo(repo, store, session)
+            raise
+        yield run
 
 
 def what_is_left_out(repo: Repo) -> int:
@@ -152,6 +161,7 @@ def _undo(repo: Repo, store: Store, session: SessionId) -> None:
         with contextlib.suppress(RelayError, OSError):
             _delete(store, name)
     shutil.rmtree(repo.spool_dir(session), ignore_errors=True)
+    repo.lock_file(session).unlink(missing_ok=True)
 
 
 def _delete(store: Store, name: str) -> None:

@@ -35,6 +35,7 @@ LINE_BYTES = 1 << 20
 _QUEUE_BATCHES = 128  # each holds the lines of one read: 64 KiB, or one line of at most LINE_BYTES
 _PATIENCE = 2.0  # seconds that a reader waits for us before it drops lines, so that no flood blocks the agent for good
 _TAIL_LINES = 40
+_CLOCK_STEP = 2_000  # milliseconds by which a start time may seem to move when the clock is set
 _SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
 
@@ -247,6 +248,11 @@ def end_tree(mark: Mark, leader: int, grace: float, reap: Callable[[], object] =
             reap()
             return ()
     return tuple(p.pid for p in tree(mark, leader))
+
+
+def still(pid: int, started: int) -> int:
+    """The pid, if the process that had it when it was recorded still lives; else 0, also where another one has it."""
+    return pid if pid and abs(_start_time(pid) - started) <= _CLOCK_STEP else 0
 
 
 def _start_time(pid: int) -> int:

@@ -1,0 +1,66 @@
+"""Taking up what a dead supervisor left, before anything else is done with its session.
+
+Promise: whoever is still alive of the session is ended, never doubled; what was half made is finished or taken away;
+and work that an agent did without the journal knowing of its start is kept as that agent's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from typing import Any
+
+from relay_git.contract.lifecycle import Event, State
+from relay_git.errors import LedgerConflict
+from relay_git.git import debris
+from relay_git.git.repo import Repo
+from relay_git.git.store import Store
+from relay_git.ledger import journal
+from relay_git.session import SessionId
+from relay_git.supervisor import handoff
+from relay_git.supervisor.run import Run
+
+
+def settle(run: Run) -> None:
+    """End what a supervisor that died left behind, and look whether the worktree is still the snapshot."""
+    debris.sweep(run.hook_dir)
+    handoff.fence(run, None)
+    handoff.restore_worktree(run)
+    if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED) and not handoff.is_still_the_snapshot(run):
+        _keep_what_strayed(run)
+
+
+def tidy(repo: Repo, store: Store) -> None:
+    """Take away what commands that were killed left of files, and of sessions that never came to be."""
+    debris.sweep(repo.relay_dir)
+    spool = repo.relay_dir / "spool"
+    for name in sorted(p.name for p in spool.iterdir()) if spool.is_dir() else ():
+        session = SessionId(name)
+        # Who opens a session holds its lock from the first file on.
+        with contextlib.suppress(LedgerConflict), journal.writer(repo, session):
+            if store.ref(journal.ref_of(session)) is None:
+                for place in (repo.spool_dir(session), repo.log_dir(session)):
+                    shutil.rmtree(place, ignore_errors=True)
+                repo.lock_file(session).unlink(missing_ok=True)
+
+
+def _keep_what_strayed(run: Run) -> None:
+    """Files changed while no supervisor ran: by the next agent, if it had been started, else by whoever."""
+    entry = run.tip.entry
+    waiting = tuple(filter(None, (entry.next_agent, *entry.candidates)))
+    why = "files changed in the worktree while no supervisor ran"
+    changes: dict[str, Any] = {"candidates": waiting}
+    started_as = handoff.started_as(run, entry.leg + 1, entry.next_agent) if entry.next_agent else None
+    if started_as is not None:
+        why = f"the supervisor ended while {entry.next_agent} was being started"
+        changes |= {"leg": entry.leg + 1, "agent": entry.next_agent, "native_id": started_as}
+    run.around.teller.say(f"leg {entry.leg} ({entry.agent}): {why}")
+    run.record(
+        Event.STRAYED,
+        pause_reason="handoff",
+        reason=why,
+        safe_point="ended",
+        next_agent="",
+        passed_over=(),
+        **changes,
+    )
