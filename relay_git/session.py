@@ -94,7 +94,8 @@ class SessionRecord:
     `calls` are the newest tool calls with a result, `pending_calls` those without. `files_touched` are relative to
     `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited not;
     `usage_active` is that of the active conversation alone. `losses` says in words what could not be read,
-    `unreadable` names such files; `skipped` counts broken records, `skipped_lines` are the first of them.
+    `unreadable` names such files; `skipped` counts broken records, `skipped_lines` are the first of them. `at_limit`
+    says that a limit is the newest that happened: the agent said and did nothing after it.
     """
 
     agent: str
@@ -124,6 +125,7 @@ class SessionRecord:
     usage: Usage = field(default_factory=Usage)
     usage_active: Usage = field(default_factory=Usage)
     limits: tuple[LimitNotice, ...] = ()
+    at_limit: bool = False
     started: datetime | None = None
     last_activity: datetime | None = None
     records: int = 0

@@ -140,6 +140,7 @@ class Draft:
     abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_PROMPTS))
     inherited: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_PROMPTS))
     open_prompt: str = ""
+    at_limit: bool = False
     spent_in_vain: Usage = field(default_factory=Usage)
     prompts: list[str] = field(default_factory=list)
     prompts_left_out: int = 0
@@ -207,7 +208,7 @@ class Draft:
     def say(self, said: str) -> None:
         """Take the newest words of the assistant."""
         self.last_text = cut(said, MAX_TEXT_CHARS)
-        self.open_prompt = ""
+        self.open_prompt, self.at_limit = "", False
 
     def set_plan(self, plan: list[PlanItem]) -> None:
         """Replace the plan."""
@@ -240,7 +241,7 @@ class Draft:
 
     def called(self, call: str, name: str, target: str = "") -> None:
         """A tool call began."""
-        self.open_prompt = ""
+        self.open_prompt, self.at_limit = "", False
         if not call:
             return
         if len(self.pending) >= MAX_PENDING:
@@ -258,6 +259,7 @@ class Draft:
 
     def limit(self, notice: LimitNotice) -> None:
         """Add a limit, each once."""
+        self.at_limit = True
         if len(self.limits) < MAX_LIMITS:
             self.limits[notice] = None
         else:
@@ -342,6 +344,7 @@ class Draft:
             usage=self.usage,
             usage_active=minus(self.usage, self.spent_in_vain),
             limits=tuple(self.limits),
+            at_limit=self.at_limit,
             started=self.started,
             last_activity=self.last_activity,
             records=self.records,

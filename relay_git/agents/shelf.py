@@ -53,6 +53,17 @@ def identity(path: Path) -> tuple[int, ...]:
     return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns) if stat.S_ISREG(about.st_mode) else ()
 
 
+def document(path: Path) -> Record:
+    """The JSON object that a small file holds; empty where it holds none or cannot be read."""
+    if not is_regular(path):
+        return {}
+    try:
+        with path.open("rb") as file:
+            return jsonl.parse(file.read(_HEAD_BYTES)) or {}
+    except OSError:
+        return {}
+
+
 def head(path: Path) -> list[Record]:
     """The records in the first 256 KiB of a JSONL file; empty where it is none or cannot be read."""
     if not is_regular(path):
@@ -69,3 +80,20 @@ def newest(found: Iterable[Found], since: float, ours: Callable[[Path], bool]) -
     """The id of the transcript that was written last since then, of those that are `ours`; empty if there is none."""
     fresh = sorted((f for f in found if f.modified >= since), key=lambda f: f.modified, reverse=True)
     return next((f.native_id for f in fresh if ours(f.path)), "")
+
+
+def folders(top: Path, parts: Callable[[str], Iterable[str]]) -> Iterator[Found]:
+    """The folders in `top` that hold at least one of the files which `parts` gives for a folder's name."""
+    try:
+        entries = list(os.scandir(top))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            stamps = [identity(Path(entry.path, part)) for part in parts(entry.name)] if entry.is_dir() else []
+        except OSError:
+            continue
+        if any(stamps):
+            whole = [stamp for stamp in stamps if stamp]
+            newest = max(stamp[3] for stamp in whole) / 1e9
+            yield Found(Path(entry.path), entry.name, newest, sum(stamp[2] for stamp in whole))

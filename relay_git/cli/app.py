@@ -29,6 +29,9 @@ Thing = Annotated[
     str | None,
     typer.Argument(metavar="[SESSION|CONTRACT]", help="A session or a contract, by id or a unique part of it."),
 ]
+Interactive = Annotated[
+    bool, typer.Option("--interactive", "-i", help="In the agent's own TUI, here in this terminal.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -83,6 +86,7 @@ def start(
     carry: Annotated[
         bool, typer.Option("--carry", help="Copy your uncommitted work into the session; the original stays.")
     ] = False,
+    interactive: Interactive = False,
 ) -> int:
     """Start a task with one agent and hand it over when that agent runs out of quota.
 
@@ -90,7 +94,7 @@ def start(
     """
     from relay_git.cli import going
 
-    return going.start(task, file, agent, then, base, carry=carry)
+    return going.start(task, file, agent, then, base, carry=carry, interactive=interactive)
 
 
 @app.command()
@@ -103,19 +107,20 @@ def handoff(
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why, for the journal and the contract.")
     ] = "",
+    interactive: Interactive = False,
 ) -> int:
     """Hand a session over now: a running agent is paused after its next commit, a resting session goes on."""
     from relay_git.cli import going
 
-    return going.handoff(session, to, reason)
+    return going.handoff(session, to, reason, interactive=interactive)
 
 
 @app.command()
-def resume(session: Session = None) -> int:
+def resume(session: Session = None, interactive: Interactive = False) -> int:
     """Go on after a stop or a crash, from where the journal stands, with the agent that was at work."""
     from relay_git.cli import going
 
-    return going.resume(session)
+    return going.resume(session, interactive=interactive)
 
 
 @app.command()
@@ -184,6 +189,22 @@ def read(
     from relay_git.cli import transcripts
 
     return transcripts.read(what, agent, as_json=json)
+
+
+@app.command()
+def detect(
+    since: Annotated[
+        str, typer.Option("--since", metavar="SPAN", help="How far back: 30m, 24h, 7d. What runs is always shown.")
+    ] = "24h",
+    here: Annotated[bool, typer.Option("--here", help="Only sessions in this repository's work trees.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Sessions of any age.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every two seconds, until Ctrl-C.")] = False,
+    json: Json = False,
+) -> int:
+    """Find the agent sessions on this machine, whoever started them, and say what each is doing."""
+    from relay_git.cli import detecting
+
+    return detecting.detect(since, here=here, everything=all_, watch=watch, as_json=json)
 
 
 @app.command()

@@ -101,6 +101,7 @@ def to_json(record: SessionRecord) -> dict[str, Any]:
             for n in record.limits
         ],
         "limitEvents": len(record.limits),
+        "atLimit": record.at_limit,
         "records": record.records,
         "skipped": [{"line": line} for line in record.skipped_lines],
         "skippedRecords": record.skipped,
