@@ -119,7 +119,7 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     started = process.start(
         plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
     )
-    return Watcher(run, agent, started, plan.native_id)
+    return Watcher(run, agent, started, plan.native_id, hook=hook)
 
 
 def acknowledge(run: Run, watcher: Watcher) -> bool:

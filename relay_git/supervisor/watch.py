@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from relay_git.agents.agent import Agent, Doing, Ended, Following, Heard, Identified, Limited, Retrying
 from relay_git.contract.lifecycle import State
+from relay_git.git import hooks, worktree
+from relay_git.git.hooks import HookPlan
 from relay_git.git.store import Oid
 from relay_git.session import LimitKind, LimitNotice, SessionRecord
 from relay_git.supervisor import request
@@ -50,16 +52,17 @@ class Seen:
 class Watcher:
     """The eyes on one leg; it keeps what was seen, so that later looks only read what is new."""
 
-    def __init__(self, run: Run, agent: Agent, process: LegProcess, native_id: str) -> None:
+    def __init__(
+        self, run: Run, agent: Agent, process: LegProcess, native_id: str, *, hook: HookPlan | None = None
+    ) -> None:
         self.agent, self.process, self.native_id = agent, process, native_id
-        self._run = run
+        self._run, self._hook = run, hook
         self._env = run.around.env
         self._follower: Following | None = None
         self._record = SessionRecord(agent.name)
         self._limit: LimitNotice | None = None
         self._ended: Ended | None = None
-        self._marks = self._safe_points()
-        self._head = self.head()
+        self._marks, self._head = self._stood = self._safe_points(), self.head()
         entry = run.tip.entry
         self._leg = entry.leg + (entry.state is State.DISPATCHED)  # the journal counts a leg once it has taken over
         self.tell("starting")
@@ -74,6 +77,10 @@ class Watcher:
                 self._hear(heard)
         self._follow(ended=status is not None)
         run = self._run
+        points, head = self._safe_points(), self.head()
+        if points == self._stood[0] and head != self._stood[1]:
+            self._notice_lost_hook()
+        self._stood = points, head
         return Seen(
             exit=status,
             limit=self._limit,
@@ -82,7 +89,8 @@ class Watcher:
             record=self._record,
             accepted=self._accepted(),
             held=(run.hook_dir / "held").exists(),
-            committed=self._safe_points() > self._marks or self.head() != self._head,
+            # What a rebase has replayed so far is no safe point: it counts once it has come to its end.
+            committed=points > self._marks or (head != self._head and not self.operation()),
             index_locked=(run.hook_dir.parent / "index.lock").exists(),
             stop=run.around.stop.is_set(),
         )
@@ -91,13 +99,24 @@ class Watcher:
         """Count commits from now on."""
         self._marks, self._head = self._safe_points(), self.head()
 
+    def operation(self) -> str:
+        """The merge, rebase or the like that stands half-done in the worktree, if any."""
+        return worktree.operation(self._run.around.repo, self._run.session)
+
     def tell(self, doing: str) -> None:
         """Show the user what the leg is at; its files are named as in the repository."""
         self._run.around.teller.live(self._leg, self.agent.name, doing.replace(f"{self._run.worktree}/", ""))
 
     def head(self) -> Oid | None:
-        """The session's branch as it stands."""
-        return self._run.around.store.ref(f"refs/heads/relay/{self._run.session}")
+        """The commit that the worktree stands on, on the session's branch or elsewhere."""
+        return worktree.head(self._run.around.repo, self._run.around.store, self._run.session)
+
+    def _notice_lost_hook(self) -> None:
+        """Say it once where a commit came and the hook does not run any more; nobody's hook is written to for that."""
+        repo, place = self._run.around.repo, self._run.worktree
+        if self._hook is not None and (why := hooks.lost(repo, place, self._hook)):
+            self._hook = None
+            self._run.around.teller.say(f"note: the hook no longer marks commits: {why}; they are seen all the same")
 
     def _hear(self, heard: Heard) -> None:
         match heard:
