@@ -1,0 +1,107 @@
+"""Real hook managers beside git relay: the user's hooks run as before, safe points are seen, all comes out again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from relay_git.git.hooks import CONFIGURED_HOOKS
+from tests.cli.scene import HANG, LIMIT, TAKE_OVER, commit, only_session, say, shell, wait_for, write
+from tests.hooks.managers import MANAGERS, inventory, recorded, run
+from tests.seal.repo import Repo, git_version
+
+CONFIGURED = git_version() >= CONFIGURED_HOOKS
+every_manager = pytest.mark.parametrize("manager", MANAGERS, indirect=True)
+# What a user's hooks see most: a message that is refused, a commit, an amended one.
+WORK = (
+    ("git", "commit", "-q", "--allow-empty", "-m", "reject me"),
+    ("git", "commit", "-q", "--allow-empty", "-m", "good"),
+    ("git", "commit", "-q", "--amend", "--allow-empty", "-m", "better"),
+)
+UNTIL_PAUSED = 'until [ -f "$(git rev-parse --git-dir)/relay/pause" ]; do sleep 0.05; done'
+
+
+def work(repo: Repo) -> list[int]:
+    return [subprocess.run(argv, cwd=repo.path, capture_output=True, check=False).returncode for argv in WORK]
+
+
+@every_manager
+def test_the_user_s_hooks_run_the_same_in_the_main_work_tree_and_in_the_session(
+    manager, managed, record, relay, demo, tmp_path
+) -> None:
+    before = inventory(managed)
+    assert work(managed) == [1, 0, 0]
+    usual = recorded(record, managed)
+    assert {line.split(":")[0] for line in usual if not line.startswith(" ")} >= {"commit-msg", "post-commit"}
+    linked = Repo(tmp_path / "linked")
+    managed.git("worktree", "add", "-q", str(linked.path))
+    verdicts = work(linked)
+    assert ((verdicts, recorded(record, linked)) == ([1, 0, 0], usual)) == manager.in_linked
+
+    demo.plays([say("I begin."), *(shell(*argv) for argv in WORK), LIMIT], TAKE_OVER)
+    ran = relay("start", "x", "--agent", "demo", cwd=managed.path)
+    assert ran.rc == 1, ran
+    session = only_session(managed.path)
+    at = Repo(managed.path / ".relay/sessions" / session)
+    assert recorded(record, at) == usual
+    marks = (at.git_dir / "relay" / "safepoints").exists()
+    assert marks == (CONFIGURED or manager.blocked)
+    assert work(managed) == [1, 0, 0]
+    assert recorded(record, managed) == usual
+
+    assert (
+        at.git("log", "-1", "--format=%s") == "better"
+    )  # after a limit with nothing left to take, HEAD is the snapshot
+    assert relay("uninstall", cwd=managed.path).rc == 0
+    assert inventory(managed) == before
+
+
+@pytest.mark.parametrize("manager", [name for name, m in MANAGERS.items() if m.again], indirect=True)
+def test_a_manager_that_installs_itself_again_ends_no_safe_point_and_is_not_fought(
+    manager, managed, relay, demo
+) -> None:
+    before, config = inventory(managed), managed.git("config", "--list")
+    first = [say("I begin."), shell(*manager.again), write("one", "1\n"), commit("One"), write("on", "")]
+    demo.plays([*first, shell("sh", "-c", UNTIL_PAUSED), write("two", "2\n"), commit("Two"), HANG], TAKE_OVER)
+    argv = ["git-relay", "start", "x", "--agent", "demo", "--then", "demo"]
+    running = subprocess.Popen(argv, cwd=managed.path, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: list((managed.path / ".relay/sessions").glob("*/on")))
+        during = inventory(managed)
+        asked = relay("handoff", cwd=managed.path)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (asked.rc, running.returncode) == (0, 0), (asked, said)
+    shown = json.loads(relay("show", "--json", cwd=managed.path).stdout)["contract"]
+    assert (shown["pause"]["safePoint"], shown["inFlightCode"]) == ("commit", [])
+    assert managed.git("log", "-1", "--format=%s", shown["snapshotCommit"]) == "Two"
+    replaced = manager.blocked and not manager.keeps and not CONFIGURED
+    assert ("the hook no longer marks commits: another program has written" in said) == replaced
+    assert (during == before) == (not manager.keeps or CONFIGURED)
+    assert managed.git("config", "--list") == config
+    assert relay("uninstall", cwd=managed.path).rc == 0
+    assert inventory(managed) == before
+
+
+@pytest.mark.skipif(CONFIGURED, reason="this git runs hooks named in the environment, nothing of ours is in the way")
+@pytest.mark.parametrize("manager", ["lefthook", "pre-commit"], indirect=True)
+def test_a_manager_that_comes_after_us_keeps_our_hook_aside_and_uninstall_finds_it(
+    manager, repo, record, relay, demo
+) -> None:
+    demo.plays([say("I begin."), LIMIT], [say("Again."), commit("Before"), LIMIT], [say("On."), commit("After"), LIMIT])
+    assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 1
+    repo.write("record", "exit 0\n")
+    manager.set_up(repo)
+    aside = [f.name for f in (repo.path / ".git/hooks").glob("post-commit.*")]
+    assert aside in (["post-commit.old"], ["post-commit.legacy"])
+    for _ in range(2):
+        assert relay("handoff", "--to", "demo", cwd=repo.path).rc == 1
+    assert relay("uninstall", cwd=repo.path).rc == 0
+    assert not any(b"git relay" in data for _, data in inventory(repo).values())
+    assert list((repo.path / ".git/hooks").glob("post-commit.*")) == []
+    fresh = inventory(repo)
+    run(repo, *manager.again)
+    assert inventory(repo) == fresh
