@@ -9,6 +9,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from relay_git.agents import shelf
+from relay_git.agents.agent import Unready
+
 
 def home(env: Mapping[str, str]) -> Path:
     """The home folder that the tool will see."""
@@ -30,3 +33,25 @@ def credential_notes(env: Mapping[str, str], names: tuple[str, ...]) -> tuple[st
 def missing_programs(packages: Mapping[str, str], env: Mapping[str, str]) -> tuple[str, ...]:
     """The packages, by program, whose program is not on PATH."""
     return tuple(name for program, name in packages.items() if not shutil.which(program, path=env.get("PATH", "")))
+
+
+def without_sandbox(name: str, title: str) -> Unready:
+    """What to say of a tool that cannot be held: it is started only where the user has allowed everything."""
+    return Unready(
+        f"{title} has no sandbox: unattended it may do all that your user may",
+        f"git config relay.{name}.permission full   (to allow that)",
+    )
+
+
+def common_dir(worktree: Path) -> Path | None:
+    """The common git dir of a linked worktree, by the file that names it; None where that is not to be had."""
+    link = worktree / ".git"
+    if not shelf.is_regular(link):
+        return None
+    try:
+        with link.open("rb") as file:
+            word, _, named = file.read(4_096).decode("utf-8", "surrogateescape").partition(": ")
+    except OSError:
+        return None
+    git_dir = Path(named.strip("\n"))
+    return git_dir.parents[1] if word == "gitdir" and git_dir.parent.name == "worktrees" else None

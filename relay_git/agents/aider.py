@@ -1,0 +1,166 @@
+"""Aider: how it is started, what it may do, and where its chat history lies.
+
+Promise: the prompt goes in by a file and never by argv; aider keeps its own files out of the worktree, fetches nothing
+that a prompt names, and opens no browser. It has no sandbox: a path that the model names is written wherever it lies,
+so that it is only started where the user has allowed everything.
+
+Its stdout mixes the model's words with its own and is no channel; the history file tells them apart.
+
+Last seen: 0.86.2.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
+from pathlib import Path
+
+from relay_git.agents import shelf
+from relay_git.agents.agent import (
+    Doing,
+    Following,
+    Found,
+    Heard,
+    Launch,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+)
+from relay_git.agents.aider_reader import AiderReader
+from relay_git.agents.draft import cut
+from relay_git.agents.homes import common_dir, credential_notes, home, is_set, without_sandbox
+from relay_git.agents.transcript import Follower
+
+HISTORY = ".aider.chat.history.md"
+_PROMPT = "message.md"
+_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GROQ_API_KEY",
+    "XAI_API_KEY",
+    "AIDER_OPENAI_API_KEY",
+    "AIDER_ANTHROPIC_API_KEY",
+    "AIDER_API_KEY",
+)
+_LOGINS = (".aider.conf.yml", ".env", ".aider/oauth-keys.env")
+_OURS = re.compile(r"[0-9a-f-]{36}")
+_OPTIONS = (
+    "--yes-always",
+    "--no-pretty",
+    "--no-fancy-input",
+    "--no-check-update",  # with all questions answered by yes it would update itself
+    "--no-show-release-notes",
+    "--no-show-model-warnings",
+    "--no-detect-urls",  # it would fetch every address in the prompt
+    "--no-gitignore",
+    "--no-restore-chat-history",
+)
+
+
+class Aider:
+    """The adapter of aider; `zone` is that of the times in its history, None for this machine's."""
+
+    name = "aider"
+    title = "aider"
+    aliases: tuple[str, ...] = ("aider-chat",)
+    last_seen = "0.86.2"
+
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        self._zone = zone
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether aider is installed, has a key to work with, and may do what it would do."""
+        found = shutil.which("aider", path=env.get("PATH", ""))
+        if not found:
+            return Unready("aider is not installed: no `aider` on PATH", "pipx install aider-chat")
+        if not any(is_set(env, key) for key in _KEYS) and not any((home(env) / name).is_file() for name in _LOGINS):
+            return Unready(
+                "aider has no API key: none in the environment, no ~/.aider.conf.yml and no ~/.env",
+                "export OPENAI_API_KEY=…   (or another provider's key that aider knows)",
+            )
+        if permission is not Permission.FULL:
+            return without_sandbox(self.name, self.title)
+        return Ready(Path(found), credential_notes(env, _KEYS))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a new headless run with this prompt in a file."""
+        if permission is not Permission.FULL:
+            return Unsupported(without_sandbox(self.name, self.title).reason)
+        native_id = str(uuid.uuid4())
+        argv = [str(ready.program), *_OPTIONS]
+        argv += ["--chat-history-file", str(place.private_dir / f"{native_id}.md")]
+        argv += ["--input-history-file", str(place.private_dir / "input-history")]
+        argv += ["--message-file", str(place.private_dir / _PROMPT)]
+        grants: tuple[str, ...] = _GRANTS
+        if not _ignored(place):
+            argv += ["--map-tokens", "0"]
+            grants += (_NO_MAP,)
+        # A message that begins so would be a command to aider, or to the shell.
+        words = f" {prompt}" if prompt.startswith(("/", "!")) else prompt
+        files = {_PROMPT: words.encode("utf-8", "replace"), f"{native_id}.md": b""}
+        # Where a provider's error names an address, it would be opened, with all questions answered by yes.
+        return Launch(tuple(argv), b"", {"BROWSER": "true"}, grants, files, native_id)
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What aider is at, for the live line; a model could say the same, so nothing else is believed."""
+        said = line.decode("utf-8", "replace").strip()
+        return (Doing(cut(said, 120)),) if said.startswith(("Applied edit to ", "Commit ")) else ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """The history file of a leg of ours, in the leg's private folder."""
+        common = common_dir(worktree)
+        if common is None or not _OURS.fullmatch(native_id):
+            return None
+        legs = common / "relay" / "spool" / worktree.name
+        return next((path for path in sorted(legs.glob(f"*/{native_id}.md"))), None)
+
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """The histories that the environment names: aider keeps no list of the folders it worked in."""
+        places = [Path(env[name]) / HISTORY for name in ("PWD", "HOME") if env.get(name)]
+        if chosen := env.get("AIDER_CHAT_HISTORY_FILE"):
+            places.append(Path(env.get("PWD", "/")) / chosen)
+        for path in dict.fromkeys(places):
+            if stamp := shelf.identity(path):
+                yield Found(path, "", stamp[3] / 1e9, stamp[2])
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The sessions in this history, each by its start in UTC; a folder's are those of the history in it."""
+        reader = AiderReader(path, wanted="none", zone=self._zone)
+        Follower(path / HISTORY if path.is_dir() else path, lambda: reader).poll()
+        return tuple(reader.sessions)
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one session of a history; that of a leg of ours is the only one in its file."""
+        path = path / HISTORY if path.is_dir() else path
+        wanted = "" if _OURS.fullmatch(native_id) else native_id
+        cwd = str(path.parent) if path.name == HISTORY else str(worktree)
+        return Follower(path, lambda: AiderReader(worktree, cwd, wanted, self._zone))
+
+
+def _ignored(place: Place) -> bool:
+    """Whether git ignores the folder that aider caches its map of the repository in, in the middle of the worktree."""
+    for path in (place.worktree / ".gitignore", place.common_dir / "info" / "exclude"):
+        try:
+            lines = path.read_text("utf-8", "replace").splitlines() if shelf.is_regular(path) else []
+        except OSError:
+            continue
+        if not {".aider*", "/.aider*", ".aider.tags.cache*", ".aider.tags.cache*/"}.isdisjoint(lines):
+            return True
+    return False
+
+
+_GRANTS = (
+    "edit files wherever your user may (relay.aider.permission is full): aider has no sandbox",
+    "commit each edit; it runs no shell commands unattended, but linters and tests that your aider settings name",
+)
+_NO_MAP = "it makes no map of the repository, which it would cache in the worktree, unless .gitignore has .aider*"

@@ -1,0 +1,180 @@
+"""Cline: how its CLI is started, what it may do, and where it and its editor extension keep their sessions.
+
+Promise: argv names the file that the task is in, and nothing of the task. The run is a process of its own: by itself
+Cline would hand it to a daemon that all its sessions share and that outlives it. Cline has no sandbox, so that it is
+only started where the user has allowed everything.
+
+Last seen: CLI 3.0.65. The extension, Roo Code and Kilo Code: from public sources, not seen live.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from relay_git.agents import api_limits, jsonl, shelf
+from relay_git.agents.agent import (
+    Doing,
+    Ended,
+    Following,
+    Found,
+    Heard,
+    Launch,
+    Limited,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+    pointer,
+)
+from relay_git.agents.cline_reader import read_session
+from relay_git.agents.cline_tasks import ABOUT, API, HISTORY, UI, read_task
+from relay_git.agents.draft import cut
+from relay_git.agents.editors import user_folders
+from relay_git.agents.homes import common_dir, home, without_sandbox
+from relay_git.agents.jsonl import Record
+from relay_git.agents.rewritten import Rewritten
+
+_BRIEF = "task.md"
+_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code")
+_OURS = re.compile(r"[0-9a-f-]{36}")
+# The sessions of a leg lie in its private folder, below the name that we chose for it.
+_SESSIONS = "CLINE_SESSION_DATA_DIR"
+
+
+class Cline:
+    """The adapter of Cline."""
+
+    name = "cline"
+    title = "Cline"
+    aliases: tuple[str, ...] = ("cline-cli", "claude-dev", "roo", "roo-code", "kilo", "kilo-code")
+    last_seen = "3.0.65"
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether Cline's CLI is installed, has a provider, and may do what it would do."""
+        found = shutil.which("cline", path=env.get("PATH", ""))
+        if not found:
+            return Unready("Cline is not installed: no `cline` on PATH", "npm install -g cline")
+        if not (_data(env) / "settings" / "providers.json").is_file():
+            return Unready("Cline has no provider yet", "cline auth")
+        if permission is not Permission.FULL:
+            return without_sandbox(self.name, self.title)
+        return Ready(Path(found))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a new headless run whose prompt names the file with the task."""
+        if permission is not Permission.FULL:
+            return Unsupported(without_sandbox(self.name, self.title).reason)
+        native_id = str(uuid.uuid4())
+        argv = (str(ready.program), "--json", pointer(place.private_dir / _BRIEF))
+        more = {
+            "CLINE_SESSION_BACKEND_MODE": "local",
+            "CLINE_NO_AUTO_UPDATE": "1",
+            _SESSIONS: str(place.private_dir / native_id),
+        }
+        return Launch(argv, b"", more, _GRANTS, {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one event of `--json` says; what tools and the model say is never a limit."""
+        record = jsonl.parse(line) or {}
+        match record.get("type"):
+            case "agent_event":
+                return _hear_event(jsonl.record(record.get("event")))
+            case "run_result":
+                return _hear_result(record)
+            case "error":
+                return (Ended(False, cut(jsonl.text(record.get("message")), 300)),)
+            case _:
+                return ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """The session of a leg of ours, in the leg's private folder."""
+        common = common_dir(worktree)
+        if common is None or not _OURS.fullmatch(native_id):
+            return None
+        legs = common / "relay" / "spool" / worktree.name
+        return next((path for path in sorted(legs.glob(f"*/{native_id}/*")) if path.is_dir()), None)
+
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """The sessions of the CLI, and the tasks of the extensions in every editor."""
+        yield from shelf.folders(Path(env.get(_SESSIONS) or _data(env) / "sessions"), _session_files)
+        for user in user_folders(env):
+            for extension in _EXTENSIONS:
+                yield from shelf.folders(user / "globalStorage" / extension / "tasks", _task_files)
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The session in this folder, or those in the folders in it."""
+        folder = path if path.is_dir() else path.parent
+        if _files(folder):
+            return (folder.name,)
+        inside = [*shelf.folders(folder, _session_files), *shelf.folders(folder, _task_files)]
+        return tuple(dict.fromkeys(found.native_id for found in sorted(inside, key=lambda found: found.modified)))
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one session's folder."""
+        folder = path if path.is_dir() else path.parent
+        if not _files(folder):
+            newest = self.sessions(folder)[-1:]
+            folder = folder / (native_id or "".join(newest))
+        read = read_task if any(map(shelf.identity, _paths(folder, _task_files))) else read_session
+        files = [*_paths(folder, _session_files), *_paths(folder, _task_files)]
+        return Rewritten(lambda: files, lambda: read(folder, worktree), self.name)
+
+
+def _session_files(name: str) -> tuple[str, ...]:
+    return f"{name}.json", f"{name}.messages.json"
+
+
+def _task_files(name: str) -> tuple[str, ...]:
+    return UI, API, ABOUT, HISTORY
+
+
+def _paths(folder: Path, names: Callable[[str], tuple[str, ...]]) -> list[Path]:
+    return [folder / name for name in names(folder.name)]
+
+
+def _files(folder: Path) -> bool:
+    return any(map(shelf.is_regular, (*_paths(folder, _session_files), *_paths(folder, _task_files)[:2])))
+
+
+def _data(env: Mapping[str, str]) -> Path:
+    if chosen := env.get("CLINE_DATA_DIR"):
+        return Path(chosen)
+    return Path(env.get("CLINE_DIR") or home(env) / ".cline") / "data"
+
+
+def _hear_event(event: Record) -> tuple[Heard, ...]:
+    match event.get("type"):
+        case "content_start" if event.get("contentType") == "tool":
+            given = jsonl.record(event.get("input"))
+            commands = ", ".join(map(jsonl.text, jsonl.items(given.get("commands"))))
+            target = jsonl.text(given.get("path")) or commands
+            return (Doing(cut(f"{jsonl.text(event.get('toolName'))} {target}".strip(), 120)),)
+        case "content_end" if event.get("contentType") == "text":
+            return (Doing(cut(" ".join(jsonl.text(event.get("text")).split()), 120)),)
+        case "error" if event.get("recoverable") is False:
+            return _limit(jsonl.text(jsonl.record(event.get("error")).get("message")))
+        case _:
+            return ()
+
+
+def _hear_result(record: Record) -> tuple[Heard, ...]:
+    if record.get("finishReason") == "completed":
+        return (Ended(True),)
+    said = jsonl.text(record.get("text"))
+    ended = Ended(False, cut(said or jsonl.text(record.get("finishReason")), 300))
+    return (*_limit(said), ended) if record.get("finishReason") == "error" else (ended,)
+
+
+def _limit(said: str) -> tuple[Limited, ...]:
+    found = api_limits.notice(said)
+    return (Limited(found),) if found else ()
+
+
+_GRANTS = ("everything that your user may do: Cline has no sandbox, no questions (relay.cline.permission is full)",)
