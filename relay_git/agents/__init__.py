@@ -8,12 +8,22 @@ from __future__ import annotations
 import difflib
 
 from relay_git.agents.agent import Agent, Tool
+from relay_git.agents.aider import Aider
 from relay_git.agents.claude import Claude
+from relay_git.agents.cline import Cline
 from relay_git.agents.codex import Codex
+from relay_git.agents.continue_ import Continue
 from relay_git.agents.demo import Demo
 from relay_git.errors import UserError
 
-AGENTS: dict[str, Agent] = {"claude": Claude(), "codex": Codex(), "demo": Demo()}
+AGENTS: dict[str, Agent] = {
+    "claude": Claude(),
+    "codex": Codex(),
+    "cline": Cline(),
+    "continue": Continue(),
+    "aider": Aider(),
+    "demo": Demo(),
+}
 
 # Tools whose transcripts can be read, and which cannot be started from here.
 READ_ONLY: dict[str, Tool] = {}
@@ -26,9 +36,6 @@ PLANNED: dict[str, tuple[str, ...]] = {
     "gemini": ("gemini-cli",),
     "qwen": ("qwen-code",),
     "copilot": ("copilot-cli",),
-    "cline": ("cline-cli",),
-    "continue": ("continue-cli", "cn"),
-    "aider": ("aider-chat",),
     "cursor": ("cursor-agent", "cursor-cli"),
     "antigravity": ("antigravity-cli",),
     "copilot-chat": ("vscode-copilot-chat",),

@@ -86,7 +86,7 @@ def test_a_known_agent_that_cannot_be_started_yet_is_told_apart(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", "use one of: claude, codex, demo")]
+    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", f"use one of: {', '.join(AGENTS)}")]
 )
 def test_an_unknown_name_gets_a_hint(said: str, hint: str) -> None:
     with pytest.raises(UserError, match=f"there is no agent named '{said}'") as caught:
@@ -203,12 +203,18 @@ def test_broken_settings_of_the_user_are_no_login_and_no_crash(
 
 @EVERY
 @pytest.mark.parametrize("permission", list(Permission))
-def test_the_prompt_goes_in_by_stdin_and_never_by_argv(
+def test_the_prompt_goes_in_by_stdin_or_a_file_and_never_by_argv(
     name: str, permission: Permission, place: Place, env: dict[str, str]
 ) -> None:
-    launch = launched(name, place, {**env, "IS_SANDBOX": "1"}, permission)
-    assert launch.stdin.startswith(b"-do the 'work'\x00? x")
-    assert len(launch.stdin) > 200_000
+    args = (place, PROMPT, Ready(Path("/opt/bin/tool")), permission, {**env, "IS_SANDBOX": "1"})
+    launch = AGENTS[name].launch(*args)
+    if isinstance(launch, Unsupported):
+        assert permission is Permission.SANDBOX
+        assert launch.reason
+        return
+    (words,) = (words for words in (launch.stdin, *launch.files.values()) if b"the 'work'" in words)
+    assert words.startswith(b"-do the 'work'\x00? x")
+    assert len(words) > 200_000
     assert not any("work'" in word for word in launch.argv)
     assert sum(map(len, launch.argv)) < 10_000
     assert launch.grants

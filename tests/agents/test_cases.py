@@ -13,11 +13,13 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from relay_git.agents import TOOLS
 from relay_git.agents.agent import Tool
+from relay_git.agents.aider import Aider
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.draft import Remembered
 from relay_git.session import SessionRecord, Usage
@@ -28,6 +30,8 @@ HERE = {case.name: json.loads((case / "expected.json").read_text()) for case in 
 
 
 def tool_of(expected: dict[str, Any]) -> Tool:
+    if "local_tz" in expected:
+        return Aider(ZoneInfo(expected["local_tz"]))
     return TOOLS[NAMES.get(expected["tool"], expected["tool"])]
 
 
