@@ -6,13 +6,15 @@ own reflog and lock rules are what the user's other tools expect; so refs move w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pygit2
 
 from relay_git.errors import RepoError, printable
-from relay_git.git import history, refs
+from relay_git.git import fresh, history, refs
 from relay_git.git.run import Git, failure
 from relay_git.git.store import AUTHOR, OID, Commit, Oid, RefUpdate, TreeEntry, tree_entries
 
@@ -28,16 +30,16 @@ def open_store(common_dir: Path) -> Libgit2Store | None:
         repo = pygit2.Repository(str(common_dir), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
     except pygit2.GitError:
         return None
-    return Libgit2Store(repo, Git(common_dir, git_dir=common_dir))
+    return Libgit2Store(common_dir, repo, Git(common_dir, git_dir=common_dir, fresh=fresh.top_of(common_dir)))
 
 
 class Libgit2Store:
     """Objects and refs of one repository through libgit2."""
 
-    def __init__(self, repo: pygit2.Repository, git: Git) -> None:
-        self._repo = repo
-        self._git = git
-        self._odb = repo.odb
+    def __init__(self, common_dir: Path, repo: pygit2.Repository, git: Git) -> None:
+        self._common_dir, self._repo, self._git = common_dir, repo, git
+        self._fresh: fresh.Fresh | None = None
+        self._odb = self._with_alternates(repo.odb)
         self._folders: dict[Oid, pygit2.Object | None] = {}
 
     def exists(self, oid: Oid) -> bool:
@@ -128,7 +130,23 @@ class Libgit2Store:
         return history.changes(self._git, tips, name)
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
+        fresh.publish(self._fresh)
         refs.move(self._git, self.ref, updates, reason)
+        fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
+
+    def writing(self) -> Mapping[str, str]:
+        if self._fresh is None:
+            self._fresh = fresh.begin(self._common_dir, self._git)
+            weakref.finalize(self, self._fresh.close)
+            self._git = replace(self._git, extra=self._fresh.env)
+            self._odb = self._with_alternates(pygit2.Odb(str(self._fresh.folder)))
+            self._repo.set_odb(self._odb)
+        return self._fresh.env
+
+    def _with_alternates(self, odb: pygit2.Odb) -> pygit2.Odb:
+        for folder in fresh.folders(fresh.top_of(self._common_dir)):
+            odb.add_disk_alternate(str(folder))
+        return odb
 
     def _get(self, oid: Oid) -> pygit2.Object | None:
         if not _is_oid(oid):
@@ -150,6 +168,7 @@ class Libgit2Store:
         return data if found == kind else None
 
     def _write(self, what: str, write: Callable[[], pygit2.Oid]) -> Oid:
+        self.writing()
         try:
             return Oid(str(write()))
         except (pygit2.GitError, OSError) as error:

@@ -6,11 +6,13 @@ that lives as long as the store, so that a question costs no process; it never f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.errors import RepoError
-from relay_git.git import history, refs
+from relay_git.git import fresh, history, refs
 from relay_git.git.run import Conversation, Git
 from relay_git.git.store import AUTHOR, OID, TREE_MODE, Commit, Oid, RefUpdate, TreeEntry, tree_entries
 
@@ -19,7 +21,7 @@ _FOLDERS = 16
 
 def open_store(common_dir: Path) -> PlainStore:
     """The store of this repository; raises RepoError where git itself cannot read it."""
-    git = Git(common_dir, git_dir=common_dir, extra={"GIT_NO_LAZY_FETCH": "1"})
+    git = Git(common_dir, git_dir=common_dir, extra={"GIT_NO_LAZY_FETCH": "1"}, fresh=fresh.top_of(common_dir))
     return PlainStore(common_dir, git, 64 if git.text("rev-parse", "--show-object-format") == "sha256" else 40)
 
 
@@ -29,6 +31,7 @@ class PlainStore:
     def __init__(self, common_dir: Path, git: Git, width: int) -> None:
         self._common_dir, self._git, self._width = common_dir, git, width
         self._reader: Conversation | None = None
+        self._fresh: fresh.Fresh | None = None
         self._folders: dict[Oid, dict[bytes, TreeEntry]] = {}
 
     def exists(self, oid: Oid) -> bool:
@@ -82,6 +85,7 @@ class PlainStore:
 
     def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
         lines = b"".join(b"%06o %s %s\t%s\0" % (e.mode, _kind(e), e.oid.encode(), e.name) for e in entries)
+        self.writing()
         return Oid(self._git.run("mktree", "-z", input=lines).decode().strip())
 
     def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
@@ -109,9 +113,20 @@ class PlainStore:
         return history.changes(self._git, tips, name)
 
     def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
+        fresh.publish(self._fresh)
         refs.move(self._git, self.ref, updates, reason)
+        fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
+
+    def writing(self) -> Mapping[str, str]:
+        if self._fresh is None:
+            self._fresh = fresh.begin(self._common_dir, self._git)
+            weakref.finalize(self, self._fresh.close)
+            self._git = replace(self._git, extra={**self._git.extra, **self._fresh.env})
+            self._reader = None  # the one that runs looks in the repository alone
+        return self._fresh.env
 
     def _write(self, data: bytes, kind: str) -> Oid:
+        self.writing()
         return Oid(self._git.run("hash-object", "-w", "-t", kind, "--stdin", input=data).decode().strip())
 
     def _read(self, oid: Oid, kind: str) -> bytes | None:

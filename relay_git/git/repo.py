@@ -5,6 +5,7 @@ Promise: discovery changes nothing. Paths are absolute; the layout below is the 
     <common git dir>/relay/key            the signing key, 0600
     <common git dir>/relay/locks/         one lock file a session, one for worktrees
     <common git dir>/relay/logs/<id>/     bounded output of each leg
+    <common git dir>/relay/fresh/         objects that were written and are not yet safe from a prune (see `fresh`)
     <common git dir>/relay/spool/<id>/    requests to the supervisor, files of a leg, temporary indexes
     <main work tree>/.relay/sessions/<id> the session's worktree; for a bare repository see `_beside_bare`
     <its git dir>/relay/                  marker, safe points, pause flag: what the hook reads
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
+from relay_git.git import fresh
 from relay_git.git.run import MINIMUM, Git, disk_error, version
 from relay_git.git.store import OID, Oid
 from relay_git.session import SessionId
@@ -51,6 +53,11 @@ class Repo:
         return self.relay_dir / "key"
 
     @property
+    def fresh_dir(self) -> Path:
+        """What our gits read beside the repository's objects: what stores are about to add to them."""
+        return fresh.top_of(self.common_dir)
+
+    @property
     def exclude_file(self) -> Path:
         return self.common_dir / "info" / "exclude"
 
@@ -76,11 +83,11 @@ class Repo:
         """A git at the user's own place; not `safe` where the user's own configuration is asked for."""
         place = self.work_tree or self.home
         if place is not None and (place / ".git").exists():
-            return Git(place, safe=safe)
+            return Git(place, safe=safe, fresh=self.fresh_dir)
         if place is None or self.work_tree is None:
-            return Git(self.common_dir, git_dir=self.common_dir, safe=safe)
+            return Git(self.common_dir, git_dir=self.common_dir, safe=safe, fresh=self.fresh_dir)
         # GIT_DIR and GIT_WORK_TREE have brought the two together: git would not find the one from the other.
-        return Git(place, git_dir=self.git_dir, work_tree=place, safe=safe)
+        return Git(place, git_dir=self.git_dir, work_tree=place, safe=safe, fresh=self.fresh_dir)
 
     def resolve(self, rev: str) -> Oid | None:
         """The commit that the user's words (HEAD, @, HEAD~1, a branch) mean where the user stands; None for none.
@@ -99,7 +106,8 @@ class Repo:
     def session_git(self, session: SessionId) -> Git:
         """A git in the session's worktree that believes none of the links an agent could have changed there."""
         place = self.session_dir(session)
-        return Git(place, git_dir=self.worktree_git_dir(session), common_dir=self.common_dir, work_tree=place)
+        own = self.worktree_git_dir(session)
+        return Git(place, git_dir=own, common_dir=self.common_dir, work_tree=place, fresh=self.fresh_dir)
 
 
 def discover(cwd: Path, env: Mapping[str, str]) -> Repo:

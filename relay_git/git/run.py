@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from relay_git.errors import RepoError, printable
+from relay_git.git.fresh import alternates
 
 # `git rev-parse --local-env-vars` of git 2.55 and all before it; a test holds it against the git on the machine.
 LOCAL_ENV_VARS = frozenset({
@@ -78,7 +79,8 @@ class Git:
 
     `cwd` alone lets git find the repository. With `git_dir`, `common_dir` and `work_tree` git is told where all of
     it lies, so that links an agent could have changed (`.git`, `commondir`) are not believed. `safe` switches the
-    user's hooks and watchers off; only what the user asks for by name (`land`) runs with them.
+    user's hooks and watchers off; only what the user asks for by name (`land`) runs with them. `fresh` is where
+    objects lie that the repository is only about to get.
     """
 
     cwd: Path
@@ -87,6 +89,7 @@ class Git:
     work_tree: Path | None = None
     safe: bool = True
     extra: Mapping[str, str] = field(default_factory=dict)
+    fresh: Path | None = None
 
     def run(
         self,
@@ -190,6 +193,7 @@ class Git:
     def _env(self, more: Mapping[str, str] | None) -> dict[str, str]:
         places = {"GIT_DIR": self.git_dir, "GIT_COMMON_DIR": self.common_dir, "GIT_WORK_TREE": self.work_tree}
         env = clean_env() | {k: str(v) for k, v in places.items() if v is not None} | dict(self.extra)
+        env |= alternates(self.fresh) if self.fresh is not None else {}
         return env | dict(more or {})
 
 

@@ -54,7 +54,13 @@ class Snapshot:
 
 
 def take(
-    repo: Repo, store: Store, session: SessionId, message: str, when: int, leave_out: tuple[Path, ...] = (), max_file: int = MAX_FILE
+    repo: Repo,
+    store: Store,
+    session: SessionId,
+    message: str,
+    when: int,
+    leave_out: tuple[Path, ...] = (),
+    max_file: int = MAX_FILE,
 ) -> Snapshot:
     """Store the worktree as a commit and move the session's branch to it where that disturbs nothing.
 
@@ -71,7 +77,7 @@ def take(
     index = repo.spool_dir(session) / f"index.{os.getpid()}"
     try:
         source, copied = repo.worktree_git_dir(session) / "index", include.copied(repo, session)
-        tree = tree_of(git, source, index, losses, leave_out, max_file=max_file, copied=copied)
+        tree = tree_of(git, source, index, losses, leave_out, store.writing(), max_file=max_file, copied=copied)
         commit = store.commit(head)
         if commit is None:
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
@@ -97,13 +103,14 @@ def tree_of(
     index: Path,
     losses: list[str],
     leave_out: tuple[Path, ...] = (),
+    writing: Mapping[str, str] | None = None,
     *,
     max_file: int = MAX_FILE,
     copied: frozenset[bytes] = frozenset(),
 ) -> Oid:
     """The tree that git would store for the work tree now; what it cannot store is added to `losses`.
 
-    `source` is the index it has, `index` the copy that is worked on.
+    `source` is the index it has, `index` the copy that is worked on; `writing` says where objects go (`Store.writing`).
     """
     make_private(index.parent)
     try:
@@ -117,7 +124,7 @@ def tree_of(
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
     aside = frozenset(os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd))
-    adding = _Adding(git, {"GIT_INDEX_FILE": str(index)}, index)
+    adding = _Adding(git, {"GIT_INDEX_FILE": str(index), **(writing or {})}, index)
     seen = survey(git, adding.env, max_file, aside, copied)
     adding.fill(aside | seen.kept_back, seen.nested)
     losses += [*seen.losses, *adding.losses(), *_unstage(git, adding.env, copied)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType, Protocol
@@ -85,6 +85,9 @@ class Store(Protocol):
 
     def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
         """Store a commit by git relay itself; `when` in seconds since 1970, UTC."""
+
+    def writing(self) -> Mapping[str, str]:
+        """The environment in which a git of ours writes objects as this store does: apart, until a ref moves."""
 
     def ref(self, name: str) -> Oid | None:
         """What a full ref name points at, symbolic refs followed; None where it does not exist."""

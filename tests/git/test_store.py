@@ -34,6 +34,7 @@ def test_a_commit_reads_back_as_git_shows_it(repo, store) -> None:
     blob = store.write_blob(b"\x00 bytes \xff\n")
     tree = store.write_tree([TreeEntry(b"z", BLOB_MODE, blob), TreeEntry(b"a", BLOB_MODE, blob)])
     commit = store.write_commit(tree, [Oid(repo.head)], "Two lines\n\nof words", WHEN)
+    store.move([RefUpdate("refs/relay/written", commit, ZERO)], "test")
     assert repo.git("show", "--no-patch", "--format=%an <%ae> %at %P%n%B", commit).split("\n")[:4] == [
         f"git relay <git-relay@localhost> {WHEN} {repo.head}",
         "Two lines",
@@ -177,8 +178,11 @@ def test_both_stores_write_the_same_bytes_and_read_the_same(repo) -> None:
 
 
 def test_an_object_with_damage_in_its_middle_is_named_and_the_next_question_is_answered(repo) -> None:
+    good, blob = (
+        Oid(repo.git("hash-object", "-w", str(repo.write(name, data))))
+        for name, data in (("good", b"good"), ("large", random.Random(1).randbytes(200_000)))
+    )
     store = plain.open_store(repo.git_dir)
-    good, blob = store.write_blob(b"good"), store.write_blob(random.Random(1).randbytes(200_000))
     path = repo.git_dir / "objects" / blob[:2] / blob[2:]
     path.chmod(0o644)
     with path.open("r+b") as file:
