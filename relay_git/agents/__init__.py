@@ -13,7 +13,11 @@ from relay_git.agents.claude import Claude
 from relay_git.agents.cline import Cline
 from relay_git.agents.codex import Codex
 from relay_git.agents.continue_ import Continue
+from relay_git.agents.copilot import Copilot
 from relay_git.agents.demo import Demo
+from relay_git.agents.gemini import Gemini
+from relay_git.agents.opencode import Opencode
+from relay_git.agents.qwen import Qwen
 from relay_git.errors import UserError
 
 AGENTS: dict[str, Agent] = {
@@ -32,10 +36,6 @@ TOOLS: dict[str, Tool] = {**AGENTS, **READ_ONLY}
 
 # Agents that git relay has a name for and cannot start yet, with the names that their tools go by.
 PLANNED: dict[str, tuple[str, ...]] = {
-    "opencode": ("opencode-ai",),
-    "gemini": ("gemini-cli",),
-    "qwen": ("qwen-code",),
-    "copilot": ("copilot-cli",),
     "cursor": ("cursor-agent", "cursor-cli"),
     "antigravity": ("antigravity-cli",),
     "copilot-chat": ("vscode-copilot-chat",),

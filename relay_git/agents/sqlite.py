@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,7 +101,8 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._copied: dict[str, About | None] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
+        self._gone: weakref.finalize[[str], Mirror] | None = None
 
     def changed(self) -> bool:
         """Whether the original is another than what was copied."""
@@ -119,16 +121,17 @@ class Mirror:
             opened.close()
 
     def close(self) -> None:
-        """Take the copy away."""
-        if self._folder is not None:
-            self._folder.cleanup()
-        self._folder, self._copied = None, {}
+        """Take the copy away; else it goes with this object, at the latest when the program ends."""
+        if self._gone is not None:
+            self._gone()
+        self._folder, self._gone, self._copied = None, None, {}
 
     def _place(self) -> Path:
         if self._folder is None:
             roomy = _ON_DISK if os.access(_ON_DISK, os.W_OK | os.X_OK) else None
-            self._folder = tempfile.TemporaryDirectory(prefix="git-relay-", dir=roomy, ignore_cleanup_errors=True)
-        return Path(self._folder.name, "copy")
+            self._folder = Path(tempfile.mkdtemp(prefix="git-relay-", dir=roomy))
+            self._gone = weakref.finalize(self, shutil.rmtree, str(self._folder), ignore_errors=True)
+        return self._folder / "copy"
 
     def _refresh(self) -> str:
         """Copy what has changed, all as of one moment; says why it could not."""

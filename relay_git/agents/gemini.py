@@ -1,0 +1,153 @@
+"""Gemini CLI: how it is started, where its sessions lie, and what its stdout says.
+
+Promise: the prompt goes in by stdin and never by argv. A session is never resumed: a resume in a later minute makes
+Gemini CLI delete the transcript at its next start.
+
+Last seen: 0.61.0.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from relay_git.agents import jsonl, shelf
+from relay_git.agents.agent import (
+    Doing,
+    Ended,
+    Following,
+    Found,
+    Heard,
+    Identified,
+    Launch,
+    Limited,
+    Permission,
+    Place,
+    Ready,
+    Unready,
+    Unsupported,
+)
+from relay_git.agents.draft import cut
+from relay_git.agents.gemini_store import find_session, follow, is_session, session_files, session_id
+from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.jsonl import Record
+from relay_git.agents.refusal import refusal
+from relay_git.agents.unconfined import full_grants, not_confined
+
+_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
+_CLOUDS = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GEMINI_CLI_USE_COMPUTE_ADC")
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+class Gemini:
+    """The adapter of Gemini CLI."""
+
+    name = "gemini"
+    title = "Gemini CLI"
+    aliases: tuple[str, ...] = ("gemini-cli",)
+    last_seen = "0.61.0"
+
+    def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
+        """Say whether Gemini CLI is installed and signed in."""
+        found = shutil.which("gemini", path=env.get("PATH", ""))
+        if not found:
+            return Unready("Gemini CLI is not installed: no `gemini` on PATH", "npm install -g @google/gemini-cli")
+        if not _signed_in(env):
+            return Unready("Gemini CLI is not signed in", "gemini   (then choose how to sign in)")
+        if permission is Permission.SANDBOX:
+            return not_confined(
+                self.name,
+                "Gemini CLI's sandbox is a container, which does not hold the git dir of a session's worktree",
+            )
+        return Ready(Path(found), credential_notes(env, _KEYS))
+
+    def launch(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a new headless run with this prompt on stdin."""
+        if permission is Permission.SANDBOX:
+            return Unsupported("Gemini CLI's sandbox does not hold the git dir of a session's worktree")
+        native_id = str(uuid.uuid4())
+        argv = (
+            str(ready.program),
+            "--yolo",
+            "--skip-trust",
+            "--output-format",
+            "stream-json",
+            "--session-id",
+            native_id,
+        )
+        return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
+
+    def hear(self, line: bytes) -> tuple[Heard, ...]:
+        """What one line of stream-json says; answers and tool results say nothing of a limit."""
+        record = jsonl.parse(line) or {}
+        match record.get("type"):
+            case "init":
+                session = jsonl.text(record.get("session_id"))
+                return (Identified(session),) if session else ()
+            case "tool_use":
+                given = jsonl.record(record.get("parameters"))
+                target = jsonl.text(given.get("file_path")) or jsonl.text(given.get("command"))
+                return (Doing(cut(f"{jsonl.text(record.get('tool_name'))} {target}".strip(), 120)),)
+            case "message" if record.get("role") == "assistant" and record.get("content"):
+                return (Doing(cut(" ".join(jsonl.text(record.get("content")).split()), 120)),)
+            case "result":
+                return _hear_result(record)
+            case _:
+                return ()
+
+    def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
+        """Where the transcript lies: its name holds the first eight signs of the id."""
+        if not _ID.fullmatch(native_id):
+            return None
+        try:
+            named = [*gemini_home(env).glob(f"tmp/*/chats/session-*-{native_id[:8]}.jsonl")]
+        except OSError:
+            return None
+        return find_session(sorted(named), native_id)
+
+    def found(self, env: Mapping[str, str]) -> Iterator[Found]:
+        """Every session's file, by project; its name tells only the beginning of its id."""
+        try:
+            projects = sorted((gemini_home(env) / "tmp").iterdir())
+        except OSError:
+            return
+        for project in projects:
+            for found in shelf.files(project / "chats", 0, is_session):
+                yield Found(found.path, "", found.modified, found.size)
+
+    def sessions(self, path: Path) -> tuple[str, ...]:
+        """The session in this file, or those of this folder."""
+        files = session_files(path) if path.is_dir() else [path] if is_session(path.name) else []
+        return tuple(dict.fromkeys(own for file in files if (own := session_id(file))))
+
+    def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
+        """Read one session."""
+        return follow(path, native_id, worktree)
+
+
+def gemini_home(env: Mapping[str, str]) -> Path:
+    """The folder that holds Gemini CLI's settings, login and sessions."""
+    chosen = env.get("GEMINI_CLI_HOME")
+    return (Path(chosen) if chosen else home(env)) / ".gemini"
+
+
+def _signed_in(env: Mapping[str, str]) -> bool:
+    if any(is_set(env, name) for name in (*_KEYS, *_CLOUDS)):
+        return True
+    folder = gemini_home(env)
+    return any((folder / name).is_file() for name in ("oauth_creds.json", "gemini-credentials.json"))
+
+
+def _hear_result(record: Record) -> tuple[Heard, ...]:
+    if record.get("status") != "error":
+        return (Ended(True),)
+    error = jsonl.record(record.get("error"))
+    said = jsonl.text(error.get("message"))
+    notice = refusal(said.removeprefix("[API Error: "), body=said, at=jsonl.iso_time(record.get("timestamp")))
+    ended = Ended(False, cut(said, 300))
+    return (Limited(notice), ended) if notice else (ended,)

@@ -1,0 +1,42 @@
+"""What opencode says when a request was refused: in a message's `error`, and in its announcement of a retry.
+
+Promise: only these two count, and of them only what the service answered.
+
+Format, as written by 1.18.33: `error` is `{name, data: {message, statusCode, responseHeaders, responseBody}}`, on
+stdout and in the message; a retry is `session.status` with `{type: retry, attempt, message, next}`, `next` in
+milliseconds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from relay_git.agents import jsonl
+from relay_git.agents.agent import Retrying
+from relay_git.agents.jsonl import Record
+from relay_git.agents.refusal import refusal, retry_after
+from relay_git.session import LimitKind, LimitNotice
+
+
+def error_notice(error: Record, at: datetime | None) -> LimitNotice | None:
+    """The limit in an error for which opencode gave up."""
+    data = jsonl.record(error.get("data"))
+    return refusal(
+        jsonl.text(data.get("message")),
+        status=jsonl.integer(data.get("statusCode")),
+        body=jsonl.text(data.get("responseBody")),
+        wait=retry_after(data.get("responseHeaders")),
+        at=at,
+    )
+
+
+def retry_notice(status: Record) -> Retrying | None:
+    """The wait that opencode announces to its plugins."""
+    if status.get("type") != "retry":
+        return None
+    said, until = jsonl.text(status.get("message")), jsonl.epoch_time(status.get("next"))
+    found = refusal(said, body=said)
+    notice = LimitNotice(
+        found.kind if found else LimitKind.OVERLOAD, found.evidence if found else said[:300], None, until
+    )
+    return Retrying(notice, attempt=jsonl.count(status.get("attempt")))
