@@ -23,6 +23,10 @@ from relay_git.errors import UserError
 AGENTS: dict[str, Agent] = {
     "claude": Claude(),
     "codex": Codex(),
+    "opencode": Opencode(),
+    "gemini": Gemini(),
+    "qwen": Qwen(),
+    "copilot": Copilot(),
     "cline": Cline(),
     "continue": Continue(),
     "aider": Aider(),
