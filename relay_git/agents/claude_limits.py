@@ -43,6 +43,14 @@ def stdout_notice(record: Record) -> LimitNotice | None:
     return _notice(fields, jsonl.record(params.get("rate_limit_info")), said)
 
 
+def retry_notice(record: Record) -> LimitNotice:
+    """What refused the request that an `api_retry` record says is made again; a cut line counts as overload."""
+    error, status = jsonl.text(record.get("error")), record.get("error_status")
+    kind = LimitKind.RATE if error == "rate_limit" or status == 429 else LimitKind.OVERLOAD
+    told = f" (status {status})" if isinstance(status, int) else ""
+    return LimitNotice(kind, cut(f"api_retry: {error or 'unknown'}{told}", 300))
+
+
 def transcript_notice(record: Record) -> LimitNotice | None:
     """The limit in a transcript's record with `isApiErrorMessage`."""
     params = jsonl.record(record.get("apiErrorParams"))

@@ -7,7 +7,8 @@ file named by RELAY_DEMO_STEPS, `{"legs": [[step, ...], ...]}`; RELAY_LEG (from 
 repeats. Without a file it plays a harmless script of its own. A step is an object with `do` and its fields:
 
     plan items=[{text, status}] | say text | write path content | append path content | shell argv=[...]
-    commit message | accept | limit reset_in | crash code | sleep seconds | flood bytes line | ignore_term | hang
+    commit message | accept | limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
+    ignore_term | hang
     spawn seconds (a child in a session of its own, which outlives its parent)
 """
 
@@ -17,6 +18,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
@@ -200,6 +202,13 @@ def _limit(play: Play, step: Step) -> None:
     play.end(1, "demo: pretend usage limit")
 
 
+def _retry(play: Play, step: Step) -> None:
+    seconds, times = _number(step, "seconds", 1), int(_number(step, "times", 1))
+    for attempt in range(1, times + 1):
+        play.tell("retry", pretend=True, seconds=math.ceil(seconds), attempt=attempt, of=times)
+        time.sleep(seconds)
+
+
 def _crash(play: Play, step: Step) -> None:
     code = int(_number(step, "code", 70))
     raise SystemExit(code)
@@ -256,6 +265,7 @@ _STEPS: dict[str, Callable[[Play, Step], None]] = {
     "commit": _commit,
     "accept": _accept,
     "limit": _limit,
+    "retry": _retry,
     "crash": _crash,
     "sleep": _sleep,
     "flood": _flood,

@@ -15,6 +15,7 @@ from relay_git.git.work import WorkFacts
 from relay_git.session import LimitNotice, SessionRecord
 
 LISTED_EVIDENCE = 40
+LISTED_UNMERGED = 20
 
 
 def manifest(work: WorkFacts) -> list[JsonObject]:
@@ -60,9 +61,18 @@ def facts(record: SessionRecord, work: WorkFacts) -> list[JsonObject]:
     if work.snapshot_commit != work.head_commit:
         text = f"the snapshot holds work that the agent had not committed, on top of {work.head_commit[:12]}"
         found.append(_fact(text, "git"))
+    if work.operation:
+        found.append(_fact(_half_done(work), "git"))
     ended = "the agent ended its turn" if record.turn_complete else "the agent was stopped before it ended its turn"
     found.append(_fact(ended, "transcript"))
     return [*found, *(_fact(_limit(notice), "the agent's own channel") for notice in record.limits[-3:])]
+
+
+def _half_done(work: WorkFacts) -> str:
+    text = f"a {work.operation} stands half-done in the worktree"
+    names = [str(path_of(path)["path"]) for path in work.unmerged[:LISTED_UNMERGED]]
+    more = f" and {len(work.unmerged) - len(names)} more" if len(work.unmerged) > len(names) else ""
+    return f"{text}; not merged yet: {', '.join(names)}{more}" if names else text
 
 
 def hypotheses(record: SessionRecord) -> list[JsonObject]:

@@ -37,6 +37,7 @@ class Event(StrEnum):
     STOP_ASKED = "stop-asked"
     AGENT_DONE = "agent-done"
     AGENT_DIED = "agent-died"
+    AGENT_HUNG = "agent-hung"
     SNAPSHOT_TAKEN = "snapshot-taken"
     CONTRACT_BUILT = "contract-built"
     CHOSEN = "chosen"
@@ -64,6 +65,7 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = (
         (_S.RUNNING, _E.HANDOFF_ASKED): _S.PAUSING,
         (_S.RUNNING, _E.STOP_ASKED): _S.PAUSING,
         (_S.RUNNING, _E.AGENT_DIED): _S.PAUSING,
+        (_S.RUNNING, _E.AGENT_HUNG): _S.PAUSING,
         (_S.RUNNING, _E.AGENT_DONE): _S.DONE,
         (_S.PAUSING, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,

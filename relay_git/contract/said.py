@@ -58,7 +58,7 @@ def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> S
     return Said(
         plan=plan,
         tasks_remaining=[_item(step["text"], step["source"]) for step in plan if _is_open(step)],
-        next_action=_next_action(plan, record, commits, before),
+        next_action=_first_of_all(work, _next_action(plan, record, commits, before)),
         do_not_redo=_joined("text", _done(plan, record, commits), _carried(before, "doNotRedo")),
         decisions=_joined("summary", _decisions(commits), _carried(before, "decisions")),
         constraints=_joined("rule", _rules(commits), _carried(before, "constraints")),
@@ -74,6 +74,14 @@ def _plan(record: SessionRecord, before: JsonObject | None) -> list[JsonObject]:
 
 def _is_open(step: JsonObject) -> bool:
     return step.get("status") in (PlanStatus.PENDING.value, PlanStatus.IN_PROGRESS.value)
+
+
+def _first_of_all(work: WorkFacts, action: tuple[str, str]) -> tuple[str, str]:
+    """Before anything else, what stands half-done in the worktree: a commit on top of it would end it by accident."""
+    if not work.operation:
+        return action
+    first = f"First finish or abort the {work.operation} that stands half-done in the worktree (git status)"
+    return f"{first}, then: {action[0]}", "git: state of the worktree"
 
 
 def _next_action(

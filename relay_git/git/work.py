@@ -53,7 +53,8 @@ class WorkFacts:
     """Everything git knows of a session at its snapshot; ids in hex.
 
     `commits` are the agents', oldest first, without snapshots of ours; `head_commit` is the last of them. `files` are
-    against the base, by path.
+    against the base, by path. `operation` is a merge, rebase or the like that stands half-done, `unmerged` the paths
+    that it waits for.
     """
 
     branch: str
@@ -65,6 +66,8 @@ class WorkFacts:
     files: tuple[FileChange, ...] = ()
     hunks: tuple[Hunk, ...] = ()
     losses: tuple[str, ...] = ()
+    operation: str = ""
+    unmerged: tuple[bytes, ...] = ()
 
 
 MANIFEST_FILES = 1000  # paths whose hash is taken; a contract would not hold more
@@ -91,10 +94,14 @@ def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
         FileChange(path, status, _sha256(git, store, mode, oid)) for path, status, mode, oid in changes[:MANIFEST_FILES]
     )
     hunks = _hunks(git, head, taken.commit, losses) if taken.commit != head else ()
-    if taken.operation:
-        losses.append(f"a {taken.operation} stands half-done in the worktree: finish or abort it first (git status)")
     branch = taken.branch.removeprefix("refs/heads/")
-    return WorkFacts(branch, base, head, taken.commit, taken.tree, commits, files, hunks, tuple(losses))
+    half = (taken.operation, _unmerged(git) if taken.operation else ())
+    return WorkFacts(branch, base, head, taken.commit, taken.tree, commits, files, hunks, tuple(losses), *half)
+
+
+def _unmerged(git: Git) -> tuple[bytes, ...]:
+    lines = git.run("ls-files", "--unmerged", "-z").split(b"\0")
+    return tuple(dict.fromkeys(line.partition(b"\t")[2] for line in lines if line))
 
 
 def blob_sha256(git: Git, store: Store, oid: Oid) -> str | None:

@@ -78,13 +78,18 @@ def _watch(run: Run, watcher: Watcher) -> None:
         if watcher.native_id != run.tip.entry.native_id:
             run.record(Event.IDENTIFIED, native_id=watcher.native_id)
         if seen.out_of_quota is not None:
-            return _pause_for(run, Event.LIMIT_SEEN, f"{seen.out_of_quota.kind}-limit", _limit_words(seen.out_of_quota))
+            words = _limit_words(seen.out_of_quota)
+            if seen.waits_out is not None:
+                words += f"; it waits by itself for too long ({seen.waits_out.evidence})"
+            return _pause_for(run, Event.LIMIT_SEEN, f"{seen.out_of_quota.kind}-limit", words)
         if seen.exit is not None:
             return _ended(run, watcher, seen)
-        if seen.stop or (seen.request is not None and seen.request.kind == STOP):
+        if seen.stop:
             return _pause_for(run, Event.STOP_ASKED, STOP, "stopped by the user")
         if seen.request is not None:
             return _handoff_asked(run, seen.request)
+        if seen.hangs:
+            return _pause_for(run, Event.AGENT_HUNG, "agent-hangs", _silence_words(run, watcher))
         time.sleep(_STEP)
 
 
@@ -127,13 +132,13 @@ def _pausing(run: Run, watcher: Watcher | None) -> None:
     if watcher is None:
         point = SafePoint.INTERRUPTED if tree(run.mark) else point
     else:
-        willing = entry.pause_reason in ("handoff", STOP)
-        point = pause.hold(run, watcher, wait_for_commit=willing and not run.around.stop.is_set())
-    if watcher is None or point is SafePoint.ENDED:
+        point = pause.hold(run, watcher, wait_for_commit=entry.pause_reason == request.HANDOFF)
+    over = watcher is None or watcher.process.poll() is not None
+    if over:
         handoff.fence(run, watcher)  # nothing is left to be frozen, so this one snapshot is the last
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}) is paused at a safe point: {point}")
     taken = handoff.take_snapshot(run)
-    run.last_snapshot = taken if watcher is None or point is SafePoint.ENDED else None
+    run.last_snapshot = taken if over else None
     run.record(Event.SNAPSHOT_TAKEN, safe_point=str(point), snapshot=taken.commit)
     _take_wish(run)
 
@@ -143,7 +148,7 @@ def _take_wish(run: Run) -> None:
     asked = request.get(run.around.repo, run.session)
     if asked is not None and asked.to:
         run.prefer = asked.to
-    if asked is not None and asked.kind == STOP:
+    if asked is not None and asked.stops:
         run.around.stop.set()
     request.clear(run.around.repo, run.session)
 
@@ -195,6 +200,14 @@ def _pause_for(run: Run, event: Event, reason: str, words: str, candidates: tupl
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}): {words}")
     rest = entry.candidates if candidates is None else candidates
     run.record(event, pause_reason=reason, reason=words, safe_point="", next_agent="", candidates=rest, passed_over=())
+
+
+def _silence_words(run: Run, watcher: Watcher) -> str:
+    said = watcher.process.complaint()
+    limit = (
+        f"no output, no transcript, no commit and no work of its processes for {run.around.settings.hang_timeout:.0f} s"
+    )
+    return f"it hangs: {limit}" + (f"; its last words on stderr: {said}" if said else "")
 
 
 def _limit_words(notice: LimitNotice) -> str:

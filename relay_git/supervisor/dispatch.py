@@ -23,7 +23,8 @@ from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
 from relay_git.supervisor import handoff, pause, process, request
-from relay_git.supervisor.request import STOP, Request
+from relay_git.supervisor.patience import Patience
+from relay_git.supervisor.request import Request
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
@@ -119,12 +120,12 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     started = process.start(
         plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
     )
-    return Watcher(run, agent, started, plan.native_id, hook=hook)
+    return Watcher(run, agent, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook)
 
 
 def acknowledge(run: Run, watcher: Watcher) -> bool:
     """Wait for evidence from the new leg itself; False where it was passed over, with the reason recorded."""
-    entry, deadline = run.tip.entry, time.monotonic() + run.around.settings.ack_timeout
+    entry, patience = run.tip.entry, Patience(run.around.settings.ack_timeout)
     while True:
         seen = watcher.look()
         if watcher.native_id != run.tip.entry.native_id:
@@ -142,7 +143,7 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
                 safe_point="",
             )
             return True
-        reason = _why_not(watcher, seen, time.monotonic() > deadline)
+        reason = _why_not(watcher, seen, patience.is_over)
         if reason:
             give_up(run, watcher, reason)
             return False
@@ -156,7 +157,7 @@ def _wants_another(run: Run, asked: Request | None) -> bool:
     """Whether a request that came meanwhile is for something else than the handoff that is under way."""
     if asked is None:
         return False
-    if asked.kind == STOP or asked.to not in ("", run.tip.entry.next_agent):
+    if asked.stops or asked.to not in ("", run.tip.entry.next_agent):
         return True
     request.clear(run.around.repo, run.session)
     return False
@@ -164,7 +165,7 @@ def _wants_another(run: Run, asked: Request | None) -> bool:
 
 def _yield_to(run: Run, watcher: Watcher, asked: Request | None) -> None:
     """The user wants something else before the new leg has taken over: a stop, or another agent."""
-    if asked is None or asked.kind == STOP:
+    if asked is None or asked.stops:
         run.around.stop.set()
     else:
         run.prefer = asked.to
@@ -207,8 +208,9 @@ def give_up(run: Run, watcher: Watcher | None, reason: str) -> None:
 
 
 def _why_not(watcher: Watcher, seen: Seen, late: bool) -> str:
-    if seen.out_of_quota is not None or (seen.exit is not None and seen.limit is not None):
-        return f"it is at its limit ({seen.limit.evidence if seen.limit else ''})"
+    notice = seen.out_of_quota or seen.limit
+    if seen.out_of_quota is not None or (seen.exit is not None and notice is not None):
+        return f"it is at its limit ({notice.evidence if notice else ''})"
     if seen.exit is not None:
         return f"it ended at start with status {seen.exit}: {watcher.process.complaint() or 'no message'}"
     return "it did not show in time that it had taken over" if late else ""

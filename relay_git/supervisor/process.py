@@ -115,6 +115,15 @@ class LegProcess:
         for process in tree(self._mark, self.pid):
             _signal(process, signal.SIGCONT)
 
+    def processor_seconds(self) -> float:
+        """What the tree has used of the processor so far, with its ended children."""
+        used = 0.0
+        for process in tree(self._mark, self.pid):
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                used += times.user + times.system + times.children_user + times.children_system
+        return used
+
     def end(self, grace: float) -> tuple[int, ...]:
         """End the tree: TERM, wait, KILL; the pids that are proven to be left afterwards, none on success."""
         left = end_tree(self._mark, self.pid, grace, reap=self._popen.poll)

@@ -14,16 +14,21 @@ from relay_git.git.repo import Repo, write_private
 from relay_git.session import SessionId
 
 _FILE = "request.json"
-STOP = "stop"
+HANDOFF, STOP, STOP_NOW = "handoff", "stop", "stop-now"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`kind` is "handoff" or "stop"; `to` names the next agent where the user chose it."""
+    """`kind` is one of the three words above; `to` names the next agent where the user chose it."""
 
     kind: str
     to: str = ""
     reason: str = ""
+
+    @property
+    def stops(self) -> bool:
+        """Whether the session is to rest afterwards."""
+        return self.kind in (STOP, STOP_NOW)
 
 
 def put(repo: Repo, session: SessionId, request: Request) -> None:

@@ -7,7 +7,7 @@ nothing in the present state is a bug and raises, it is never swallowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Flag
@@ -41,7 +41,7 @@ class Teller(Protocol):
 class Surroundings:
     """What a run is given from outside: repository, key, user's settings and environment, the clock, and the teller.
 
-    `stop` is set when the user wants a clean stop.
+    `stop` is set when the user wants a clean stop, `hurry` when that shall not wait for the end of a tool call.
     """
 
     repo: Repo
@@ -52,6 +52,7 @@ class Surroundings:
     now: Callable[[], datetime]
     teller: Teller
     stop: Flag
+    hurry: Flag = field(default_factory=Flag)
 
 
 class Run:

@@ -14,13 +14,17 @@ class Settings:
 
     `grace`: how long a pause waits for the agent's next commit. `hard_limit`: how long it then waits for the end of a
     tool call before it interrupts one. `term_grace`: from TERM to KILL. `ack_timeout`: how long the next agent may
-    take to show that it has picked the work up. `agents`: the user's order where `--then` is not given.
+    take to show that it has picked the work up. `hang_timeout`: how long a leg may show no sign of life, 0 for ever.
+    `max_wait`: how long a tool may wait by itself for its model before that counts as a limit, 0 for ever. `agents`:
+    the user's order where `--then` is not given.
     """
 
     grace: float = 120.0
     hard_limit: float = 60.0
     term_grace: float = 5.0
     ack_timeout: float = 300.0
+    hang_timeout: float = 1800.0
+    max_wait: float = 600.0
     agents: tuple[str, ...] = ()
     permissions: Mapping[str, Permission] = field(default_factory=dict)
     log_bytes: int = 32 << 20

@@ -17,7 +17,8 @@ from relay_git.git.store import Oid
 from relay_git.session import LimitKind, LimitNotice, SessionRecord
 from relay_git.supervisor import request
 from relay_git.supervisor.process import LegProcess
-from relay_git.supervisor.request import Request
+from relay_git.supervisor.pulse import Pulse
+from relay_git.supervisor.request import STOP_NOW, Request
 from relay_git.supervisor.run import Run
 
 _LASTING = (LimitKind.USAGE, LimitKind.BILLING)
@@ -35,13 +36,17 @@ class Seen:
     accepted: str
     held: bool
     committed: bool
+    turn_ended: bool
     index_locked: bool
     stop: bool
+    hurry: bool
+    waits_out: LimitNotice | None
+    hangs: bool
 
     @property
     def out_of_quota(self) -> LimitNotice | None:
-        """A limit that waiting a moment does not cure."""
-        return self.limit if self.limit is not None and self.limit.kind in _LASTING else None
+        """A limit that waiting a moment does not cure, or that the tool has waited out for too long."""
+        return self.limit if self.limit is not None and self.limit.kind in _LASTING else self.waits_out
 
     @property
     def resumed(self) -> bool:
@@ -53,10 +58,19 @@ class Watcher:
     """The eyes on one leg; it keeps what was seen, so that later looks only read what is new."""
 
     def __init__(
-        self, run: Run, agent: Agent, process: LegProcess, native_id: str, *, hook: HookPlan | None = None
+        self,
+        run: Run,
+        agent: Agent,
+        process: LegProcess,
+        native_id: str,
+        *,
+        ends_turn: bool = False,
+        hook: HookPlan | None = None,
     ) -> None:
-        self.agent, self.process, self.native_id = agent, process, native_id
+        self.agent, self.process, self.native_id, self.ends_turn = agent, process, native_id, ends_turn
         self._run, self._hook = run, hook
+        settings = run.around.settings
+        self._pulse = Pulse(process, settings.hang_timeout, settings.max_wait)
         self._env = run.around.env
         self._follower: Following | None = None
         self._record = SessionRecord(agent.name)
@@ -72,12 +86,17 @@ class Watcher:
         status = self.process.poll()
         if status is not None:
             self.process.drain(2.0)
+        said = False
         for line in self.process.lines():
+            said = True
             for heard in self.agent.hear(line):
                 self._hear(heard)
         self._follow(ended=status is not None)
         run = self._run
+        asked = request.get(run.around.repo, run.session)
         points, head = self._safe_points(), self.head()
+        if said or (points, head) != self._stood:
+            self._pulse.beat()
         if points == self._stood[0] and head != self._stood[1]:
             self._notice_lost_hook()
         self._stood = points, head
@@ -85,14 +104,18 @@ class Watcher:
             exit=status,
             limit=self._limit,
             ended=self._ended,
-            request=request.get(run.around.repo, run.session),
+            request=asked,
             record=self._record,
             accepted=self._accepted(),
             held=(run.hook_dir / "held").exists(),
             # What a rebase has replayed so far is no safe point: it counts once it has come to its end.
             committed=points > self._marks or (head != self._head and not self.operation()),
+            turn_ended=(run.hook_dir / "turn-ended").exists(),
             index_locked=(run.hook_dir.parent / "index.lock").exists(),
-            stop=run.around.stop.is_set(),
+            stop=run.around.stop.is_set() or (asked is not None and asked.stops),
+            hurry=run.around.hurry.is_set() or (asked is not None and asked.kind == STOP_NOW),
+            waits_out=self._pulse.limit(run.around.now()),
+            hangs=self._pulse.hangs(),
         )
 
     def mark_commits(self) -> None:
@@ -119,6 +142,8 @@ class Watcher:
             self._run.around.teller.say(f"note: the hook no longer marks commits: {why}; they are seen all the same")
 
     def _hear(self, heard: Heard) -> None:
+        if isinstance(heard, Doing | Ended):
+            self._pulse.works()
         match heard:
             case Identified(native_id):
                 self.native_id = native_id
@@ -126,8 +151,11 @@ class Watcher:
                 self.tell(what)
             case Limited(notice):
                 self._note_limit(notice)
-            case Retrying():
-                self.tell("waits for its model")
+            case Retrying(notice, seconds, attempt, of):
+                self._pulse.waits(heard)
+                again = f" for {seconds:.0f} s" if seconds else ""
+                tries = f", try {attempt} of {of}" if attempt and of else ""
+                self.tell(f"waits{again}{tries}: {notice.evidence}")
             case Ended():
                 self._ended = heard
 
@@ -138,6 +166,7 @@ class Watcher:
                 self._follower = self.agent.follow(path, self.native_id, self._run.worktree)
         if self._follower is None or not (self._follower.poll() or ended):
             return
+        self._pulse.beat()
         known = len(self._record.limits)
         self._record = self._follower.record(ended=ended)
         if len(self._record.limits) > known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -131,6 +132,14 @@ def processes_of(session: str) -> list[int]:
         except psutil.Error:
             continue
     return found
+
+
+def end_survivors(repo: Path) -> None:
+    """Kill every process of any session of a repository: what a failed test has left must not slow the others down."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("RELAY_DIR", "").startswith(f"{repo}/"):
+                process.kill()
 
 
 def wait_for(what: Callable[[], object], seconds: float = 30) -> Any:

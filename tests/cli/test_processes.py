@@ -1,0 +1,182 @@
+"""Legs that hang, wait or are half-way through something: each is paused at a point that is told truthfully."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.cli.scene import (
+    HANG,
+    LIMIT,
+    TAKE_OVER,
+    WORK,
+    commit,
+    end_survivors,
+    only_session,
+    processes_of,
+    say,
+    shell,
+    states,
+    wait_for,
+    write,
+)
+from tests.cli.test_crash import at_state, begin, said
+
+__all__ = ["begin"]  # the fixture
+
+TO_DEMO = ("start", "x", "--agent", "demo", "--then", "demo")
+
+
+@pytest.fixture(autouse=True)
+def no_survivors(repo):
+    yield
+    end_survivors(repo.path)
+
+
+def contract_of(repo, relay) -> dict:
+    return json.loads(relay("show", "--json", cwd=repo.path).stdout)["contract"]
+
+
+def worktree_of(repo, session: str):
+    return repo.path / ".relay" / "sessions" / session
+
+
+def test_a_leg_without_any_sign_of_life_is_handed_over_and_the_reason_is_told(repo, relay, demo) -> None:
+    repo.git("config", "relay.hangTimeout", "1")
+    repo.git("config", "relay.hardLimit", "1")
+    demo.plays([*WORK, HANG], TAKE_OVER)
+    ran = relay(*TO_DEMO, cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert "leg 1 (demo): it hangs: no output, no transcript, no commit and no work" in ran.stderr
+    pause = contract_of(repo, relay)["pause"]
+    assert (pause["reason"], pause["safePoint"]) == ("agent-hangs", "interrupted")
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        shell("python3", "-c", "import time; e = time.process_time\nwhile e() < 2.5: pass"),
+        shell("sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.4; git commit -q --allow-empty -m $i; done"),
+    ],
+    ids=["computes", "commits"],
+)
+def test_a_silent_leg_that_works_does_not_hang(repo, relay, demo, busy) -> None:
+    repo.git("config", "relay.hangTimeout", "1")
+    demo.plays([*WORK, busy, say("done")])
+    ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert "hangs" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "retry", [{"seconds": 7200, "times": 1}, {"seconds": 0.3, "times": 60}], ids=["a long wait", "a loop of short ones"]
+)
+def test_a_tool_that_waits_for_its_model_too_long_is_at_its_limit(repo, relay, demo, retry) -> None:
+    repo.git("config", "relay.maxWait", "1")
+    demo.plays([*WORK, {"do": "retry", **retry}], TAKE_OVER)
+    ran = relay(*TO_DEMO, cwd=repo.path)
+    assert ran.rc == 0, ran
+    contract = contract_of(repo, relay)
+    assert contract["pause"]["reason"] == "rate-limit"
+    assert "demo: pretend rate limit" in contract["pause"]["detail"]
+
+
+def test_a_tool_that_waits_and_then_goes_on_is_left_alone(repo, relay, demo) -> None:
+    repo.git("config", "relay.maxWait", "2")
+    retry = {"do": "retry", "seconds": 0.4, "times": 3}
+    demo.plays([*WORK, retry, say("on"), retry, say("on"), retry, say("done")])
+    ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert states(repo.path, only_session(repo.path))[-1]["state"] == "DONE"
+
+
+def test_a_sleep_of_the_machine_counts_neither_as_silence_nor_as_waiting(repo, demo, begin) -> None:
+    repo.git("config", "relay.hangTimeout", "3")
+    repo.git("config", "relay.ackTimeout", "3")
+    demo.plays([*WORK, LIMIT], [{"do": "sleep", "seconds": 1}, *TAKE_OVER, {"do": "sleep", "seconds": 1}])
+    supervisor = begin(repo, *TO_DEMO)
+    for state in ("RESUMING", "RUNNING"):
+        session = at_state(repo, state)
+        asleep = [psutil.Process(supervisor.pid), *psutil.Process(supervisor.pid).children(recursive=True)]
+        for process in asleep:
+            process.suspend()
+        time.sleep(4)
+        for process in asleep:
+            process.resume()
+    assert supervisor.wait(60) == 0, said(repo)
+    assert states(repo.path, session)[-1]["leg"] == 2
+    assert "passed over" not in said(repo)
+
+
+REBASE = "git rebase -q other"
+MERGE = "git merge -q other"
+PICK = "git cherry-pick other"
+
+
+@pytest.mark.parametrize(
+    ("half", "name", "rest"),
+    [
+        (REBASE, "rebase", "GIT_EDITOR=true git rebase --continue"),
+        (MERGE, "merge", "git commit -qm merged"),
+        (PICK, "cherry-pick", "GIT_EDITOR=true git cherry-pick --continue"),
+    ],
+)
+class TestAnOperationOfGitThatStandsHalfDone:
+    def conflict(self, repo, half: str):
+        repo.git("checkout", "-q", "-b", "other")
+        repo.commit("theirs", {"made.txt": "theirs\n"})
+        repo.git("checkout", "-q", "main")
+        return [write("made.txt", "ours\n"), commit("ours"), say("I begin."), shell("sh", "-c", f"{half} || true")]
+
+    def test_is_kept_for_the_next_agent_who_is_told_to_end_it_first(self, repo, relay, demo, half, name, rest) -> None:
+        last = [{"do": "accept"}, write("made.txt", "both\n"), shell("git", "add", "made.txt"), shell("sh", "-c", rest)]
+        demo.plays([*self.conflict(repo, half), LIMIT], [*last, say("done")])
+        ran = relay(*TO_DEMO, cwd=repo.path)
+        assert ran.rc == 0, ran
+        contract = contract_of(repo, relay)
+        assert contract["nextAction"].startswith(f"First finish or abort the {name}")
+        assert contract["nextActionSource"] == "git: state of the worktree"
+        (fact,) = [f["text"] for f in contract["summary"]["facts"] if name in f["text"]]
+        assert "made.txt" in fact
+        assert "First finish or abort" in demo.prompts()[-1]
+        session = only_session(repo.path)
+        assert repo.git("show", f"relay/{session}:made.txt") == "both"
+        assert repo.git("-C", str(worktree_of(repo, session)), "status", "--porcelain") == ""
+        assert relay("verify", "--all", cwd=repo.path).rc == 0
+
+    def test_is_waited_for_when_a_handoff_is_asked(self, repo, relay, demo, begin, half, name, rest, tmp_path) -> None:
+        repo.git("config", "relay.grace", "0")
+        repo.git("config", "relay.hardLimit", "40")
+        until = shell("sh", "-c", f"while ! [ -e {tmp_path}/go ]; do sleep 0.05; done")
+        ends = [write("made.txt", "both\n"), shell("git", "add", "made.txt"), shell("sh", "-c", rest)]
+        demo.plays([*self.conflict(repo, half), until, *ends, HANG], TAKE_OVER)
+        supervisor = begin(repo, *TO_DEMO)
+        session = at_state(repo, "RUNNING")
+        wait_for(lambda: "AA made.txt" in repo.git("-C", str(worktree_of(repo, session)), "status", "--porcelain"))
+        assert relay("handoff", cwd=repo.path).rc == 0
+        wait_for(lambda: f"waiting for the end of the {name}" in said(repo))
+        (tmp_path / "go").touch()
+        assert supervisor.wait(60) == 0, said(repo)
+        assert "half-done" not in json.dumps(contract_of(repo, relay))
+        assert repo.git("show", f"relay/{session}:made.txt") == "both"
+
+
+@pytest.mark.parametrize("kind", ["handoff", "stop"])
+def test_a_request_survives_its_supervisor(repo, relay, demo, begin, kind) -> None:
+    demo.plays([*WORK, HANG])
+    supervisor = begin(repo, *TO_DEMO)
+    session = at_state(repo, "RUNNING")
+    wait_for((worktree_of(repo, session) / "made.txt").exists)
+    os.kill(supervisor.pid, signal.SIGSTOP)
+    assert kind == "stop" or relay("handoff", "--reason", "of my own", cwd=repo.path).rc == 0
+    os.kill(supervisor.pid, signal.SIGKILL)
+    supervisor.wait()
+    demo.plays(TAKE_OVER)
+    ran = relay("resume", cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert processes_of(session) == []
