@@ -13,7 +13,9 @@ from relay_git.agents.agent import Permission, Unready
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS
 from relay_git.errors import ExitCode, RelayError
-from relay_git.git import hooks
+from relay_git.git import hooks, worktree
+from relay_git.git.hooks import HookPlan, Route
+from relay_git.git.rehearsal import rehearse
 from relay_git.git.repo import Repo, discover
 from relay_git.git.run import version
 from relay_git.git.store import Store, open_store
@@ -68,14 +70,7 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
     else:
         lacks = bool(journal.sessions(store))
         yield Finding("key", BAD if lacks else NOTE, "there is no signing key yet", "git relay init")
-    plan = hooks.plan(repo, repo.work_tree or repo.common_dir)
-    good = plan.route is not hooks.Route.WATCH
-    yield Finding(
-        "hook",
-        OK if good else NOTE,
-        f"{plan.route}{': ' + plan.reason if plan.reason else ''}",
-        "safe points are found by watching HEAD; nothing to do",
-    )
+    yield from _hooks(repo, store)
     git = repo.git()
     if not git.text("config", "user.email", ok=(0, 1)):
         yield Finding(
@@ -104,6 +99,30 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
             continue
         if entry.state not in RESTS and not journal.is_running(repo, session):
             yield Finding(session, NOTE, f"interrupted while {entry.state}", f"git relay resume {session}")
+
+
+def _hooks(repo: Repo, store: Store) -> Iterator[Finding]:
+    """Whether the hook fires where the user stands and in each session's worktree, tried out by a dry run."""
+    plan = hooks.plan(repo, repo.work_tree or repo.common_dir)
+    mute = rehearse(plan)
+    how = "once a session has put it there" if plan.file and not hooks.is_in_place(plan) else "in a dry run"
+    yield _hook("hook", plan, mute, how)
+    for session in journal.sessions(store):
+        if repo.home is None or not worktree.is_whole(repo, session):
+            continue
+        own = hooks.plan(repo, repo.session_dir(session))
+        gone = own.file is not None and not hooks.is_in_place(own)
+        reason = f"it is not in {own.file}, another program may have written that file" if gone else own.reason or mute
+        yield _hook(f"hook of {session}", own, reason, "in a dry run")
+
+
+def _hook(check: str, plan: HookPlan, mute: str, how: str) -> Finding:
+    lent = f"; your hooks of {plan.borrowed.folder} run in it" if plan.borrowed else ""
+    if mute:
+        text = f"the hook does not fire: {mute}; commits are seen by watching HEAD{lent}"
+        return Finding(check, NOTE, text, "nothing to do: safe points are found without it, only no commit is held")
+    where = f" in {plan.file}" if plan.route is Route.BLOCK else ", named in the agent's environment"
+    return Finding(check, OK, f"{plan.route}{where}: fires {how}{lent}")
 
 
 def _agents() -> Iterator[Finding]:

@@ -23,8 +23,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from relay_git.errors import RepoError
-from relay_git.git.repo import Repo, write_private
+from relay_git.git.repo import SESSIONS, Repo, write_private
 from relay_git.git.run import Git, disk_error, version
+from relay_git.session import SessionId
 
 CONFIGURED_HOOKS = (2, 54)
 EVENT = "post-commit"
@@ -74,8 +75,9 @@ def script(name: str = EVENT) -> Path:
 
 def plan(repo: Repo, place: Path) -> HookPlan:
     """By which way the hook can reach a git that runs in the worktree at `place`; changes nothing."""
-    folder = _folder(repo, Git(place, safe=False))
-    borrowed = _borrowed(repo, place, folder)
+    git = _git_at(repo, place)
+    folder = _folder(repo, git)
+    borrowed = _borrowed(repo, git, folder)
     if version() >= CONFIGURED_HOOKS:
         return HookPlan(Route.CONFIGURED, script(), borrowed=borrowed)
     file = (borrowed.folder if borrowed else folder) / EVENT
@@ -123,6 +125,15 @@ def is_in_place(chosen: HookPlan) -> bool:
     return chosen.file is not None and (
         chosen.route is Route.CONFIGURED or _BLOCK.search(_read(chosen.file)) is not None
     )
+
+
+def ours_alone(file: Path) -> tuple[bytes, int]:
+    """A hook file without what is the user's in it, and its mode; where it is not there yet, as it would be."""
+    there = file.exists()
+    text = _read(file) if there else _ALONE
+    block = _BLOCK.search(text)
+    alone = text.partition(b"\n")[0] + b"\n" + (block[0] if block else _block(made=False))
+    return alone, file.stat().st_mode & 0o7777 if there else 0o755
 
 
 def uninstall(repo: Repo) -> tuple[Path, ...]:
@@ -198,15 +209,22 @@ def _refusal(repo: Repo, file: Path) -> str:
     return "" if os.access(there, os.W_OK) else f"{there} cannot be written"
 
 
-def _borrowed(repo: Repo, place: Path, folder: Path) -> Borrowed | None:
-    """The folder of the main work tree, or of the user's own, that has hooks which the one at `place` lacks."""
+def _git_at(repo: Repo, place: Path) -> Git:
+    """A git with the user's configuration; in a session's worktree it believes no link that an agent could bend."""
+    if repo.home is not None and place.parent == repo.home / SESSIONS:
+        return replace(repo.session_git(SessionId(place.name)), safe=False)
+    return Git(place, safe=False)
+
+
+def _borrowed(repo: Repo, git: Git, folder: Path) -> Borrowed | None:
+    """The folder of the main work tree, or of the user's own, that has hooks which a session's lacks."""
     has = _names(folder)
     for tree in (repo.home, repo.work_tree):
-        if tree is None or tree == place or not (tree / ".git").exists():
+        if git.git_dir is None or tree is None or tree == git.cwd or not (tree / ".git").exists():
             continue
         other = _folder(repo, Git(tree, safe=False))
         if other != folder and _names(other) - has and "\n" not in str(other):
-            return Borrowed(other, Path(Git(place).text("rev-parse", "--absolute-git-dir")))
+            return Borrowed(other, git.git_dir)
     return None
 
 
