@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status
     from relay_git.contract.sign import Key
     from relay_git.supervisor.run import Surroundings, Teller
     from relay_git.supervisor.settings import Settings
+    from relay_git.supervisor.terminal import Terminal
 
 
 def open_repo() -> tuple[Repo, Store]:
@@ -29,14 +30,28 @@ def open_repo() -> tuple[Repo, Store]:
 
 
 def surroundings(
-    repo: Repo, store: Store, key: Key, *, teller: Teller | None = None, stop: threading.Event | None = None
+    repo: Repo,
+    store: Store,
+    key: Key,
+    *,
+    teller: Teller | None = None,
+    stop: threading.Event | None = None,
+    terminal: Terminal | None = None,
 ) -> Surroundings:
     """All that a run is given from outside."""
     from relay_git.cli.teller import ConsoleTeller
     from relay_git.supervisor.run import Surroundings
 
     return Surroundings(
-        repo, store, key, settings(repo), dict(os.environ), now, teller or ConsoleTeller(), stop or threading.Event()
+        repo,
+        store,
+        key,
+        settings(repo),
+        dict(os.environ),
+        now,
+        teller or ConsoleTeller(),
+        stop or threading.Event(),
+        terminal=terminal,
     )
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from relay_git.agents import AGENTS, find_agent
 from relay_git.agents.agent import Unready
 from relay_git.cli import context
-from relay_git.cli.teller import ConsoleTeller
+from relay_git.cli.teller import ConsoleTeller, lent
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.errors import AgentError, ExitCode, LedgerConflict, RelayError, UserError
 from relay_git.git.repo import Repo, no_work_tree
@@ -32,9 +32,19 @@ from relay_git.supervisor.run import Run, take_up
 from relay_git.supervisor.settings import Settings
 
 
-def start(words: str | None, file: Path | None, agent: str | None, then: str | None, base: str, *, carry: bool) -> int:
+def start(
+    words: str | None,
+    file: Path | None,
+    agent: str | None,
+    then: str | None,
+    base: str,
+    *,
+    carry: bool,
+    interactive: bool = False,
+) -> int:
     """Open a session and carry it until it is at rest."""
-    task = opening.clean_task(_task_bytes(words, file))
+    untold = interactive and words is None and file is None  # the user tells the agent in its TUI
+    task = "" if untold else opening.clean_task(_task_bytes(words, file))
     repo, store = context.open_repo()
     if repo.home is None:
         raise no_work_tree()
@@ -45,8 +55,8 @@ def start(words: str | None, file: Path | None, agent: str | None, then: str | N
         raise AgentError(f"{first} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     key = ensure(repo, store)
     teller = ConsoleTeller()
-    with _clean_stop(teller) as stop:
-        around = context.surroundings(repo, store, key, teller=teller, stop=stop)
+    with _clean_stop(teller) as stop, lent(teller, stop, wanted=interactive) as terminal:
+        around = context.surroundings(repo, store, key, teller=teller, stop=stop, terminal=terminal)
         _say_first(repo, teller, carry=carry, rest=rest)
         with opening.open_session(around, opening.Order(task, first, rest, base, carry)) as run:
             teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
@@ -54,7 +64,7 @@ def start(words: str | None, file: Path | None, agent: str | None, then: str | N
             return _carry(run, teller)
 
 
-def handoff(word: str | None, to: str | None, reason: str) -> int:
+def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool = False) -> int:
     """Ask a running supervisor for a handoff, or carry a resting session on from here."""
     repo, store = context.open_repo()
     session = journal.find(store, word)
@@ -70,6 +80,11 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
         if isinstance(verdict, Unready):
             raise AgentError(f"{name} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     if journal.is_running(repo, session):
+        if interactive:
+            raise UserError(
+                f"{session} is carried by another git relay, and goes on where that one runs",
+                hint=f"git relay handoff {session}   (without -i)",
+            )
         request.put(repo, session, Request("handoff", name, reason))
         told = "it is paused after its next commit, or at the end of a tool call"
         if entry.state is not State.RUNNING:
@@ -80,10 +95,10 @@ def handoff(word: str | None, to: str | None, reason: str) -> int:
         raise UserError(
             f"you are inside a leg of {session}, and its supervisor is gone", hint="type it in another terminal"
         )
-    return _go_on(repo, store, session, name, reason)
+    return _go_on(repo, store, session, name, reason, interactive=interactive)
 
 
-def resume(word: str | None) -> int:
+def resume(word: str | None, *, interactive: bool = False) -> int:
     """Carry a session on after a stop or a crash, with the agent that was at work or was next."""
     repo, store = context.open_repo()
     session = journal.find(store, word)
@@ -91,15 +106,21 @@ def resume(word: str | None) -> int:
     _refuse_if_over(entry)
     if journal.is_running(repo, session):
         raise LedgerConflict(f"another git relay is running the session {session}", hint=f"git relay status {session}")
-    return _go_on(repo, store, session, entry.next_agent or entry.agent, "resumed by the user")
+    name = entry.next_agent or entry.agent
+    return _go_on(repo, store, session, name, "resumed by the user", interactive=interactive)
 
 
-def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str) -> int:
+def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str, *, interactive: bool) -> int:
     """Carry a session on that no supervisor holds, from wherever its journal stands."""
     teller = ConsoleTeller()
-    with _clean_stop(teller) as stop, journal.writer(repo, session):
+    with (
+        _clean_stop(teller) as stop,
+        lent(teller, stop, wanted=interactive) as terminal,
+        journal.writer(repo, session),
+    ):
+        around = context.surroundings(repo, store, load(repo), teller=teller, stop=stop, terminal=terminal)
         recover.tidy(repo, store)
-        run = take_up(context.surroundings(repo, store, load(repo), teller=teller, stop=stop), session)
+        run = take_up(around, session)
         entry = run.tip.entry
         _refuse_if_over(entry)  # it may have ended before we had the lock
         run.prefer = name
@@ -157,8 +178,11 @@ def _tell_end(run: Run, state: State) -> int:
             say(f"take it: git relay land {name}")
             return ExitCode.DONE
         case State.STOPPED:
-            say(f"{name} is stopped; the contract {entry.contract_id} is kept")
-            say(f"go on:   git relay resume {name}, or git relay handoff {name} --to AGENT")
+            at_terminal = "" if run.around.terminal is None else " -i"
+            say(f"{name} is stopped ({entry.reason}); the contract {entry.contract_id} is kept")
+            say(f"go on:   git relay resume{at_terminal} {name}, or git relay handoff{at_terminal} {name} --to AGENT")
+            if at_terminal:
+                say(f"take it: git relay land {name}")
             return ExitCode.INTERRUPTED if run.around.stop.is_set() else ExitCode.DONE
         case State.FAILED:
             say(f"{name} has failed: {entry.reason}")

@@ -1,4 +1,7 @@
-"""Telling the user what happens: one live line on a terminal, plain lines otherwise, always on stderr."""
+"""Telling the user what happens: one live line on a terminal, plain lines otherwise, always on stderr.
+
+Once the terminal has been lent to an agent's TUI nothing is told but by the terminal itself, until the run is over.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,13 @@ from typing import TYPE_CHECKING
 from relay_git.errors import printable
 
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterator
+
     from rich.live import Live
     from rich.text import Text
+
+    from relay_git.supervisor.terminal import Terminal
 
 
 def _print(line: str) -> None:
@@ -21,16 +29,32 @@ def _print(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+@contextlib.contextmanager
+def lent(teller: ConsoleTeller, stop: threading.Event, *, wanted: bool) -> Iterator[Terminal | None]:
+    """The user's terminal for the agents' TUIs, if that is wanted; UserError where there is none."""
+    if not wanted:
+        yield None
+        return
+    from relay_git.supervisor.terminal import Terminal
+
+    with Terminal(stop) as terminal:
+        teller.leave_to(terminal)
+        yield terminal
+
+
 class ConsoleTeller:
     """Lines that stay, and one that changes. As a context manager it owns the live line while an agent works."""
 
     def __init__(self) -> None:
         self._live: Live | None = None
+        self._terminal: Terminal | None = None
+        self._inside = False
         self._leg, self._agent, self._doing, self._quota = 0, "", "", ""
         self._since = time.monotonic()
 
     def __enter__(self) -> ConsoleTeller:
-        if sys.stderr.isatty():
+        self._inside = True
+        if self._terminal is None and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
@@ -46,9 +70,18 @@ class ConsoleTeller:
         if self._live is not None:
             self._live.stop()
             self._live = None
+        if self._terminal is not None:
+            self._terminal.take_back()
+        self._inside = False
+
+    def leave_to(self, terminal: Terminal) -> None:
+        """From now on the terminal is an agent's as soon as it takes it."""
+        self._terminal = terminal
 
     def say(self, text: str) -> None:
         """A line that stays."""
+        if self._inside and self._terminal is not None and self._terminal.was_lent:
+            return
         line = printable(text)
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -64,7 +97,7 @@ class ConsoleTeller:
         if told[:2] != before[:2]:
             self._since = time.monotonic()
         self._leg, self._agent, self._doing, self._quota = told
-        if self._live is None and told[:3] != before[:3]:
+        if self._live is None and self._terminal is None and told[:3] != before[:3]:
             _print(f"leg {leg} {agent}: {self._doing}")
 
     def _line(self) -> Text:

@@ -6,6 +6,7 @@ Promise: the loop holds no state that a crash could lose but the process it watc
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
@@ -73,11 +74,12 @@ def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
 
 def _watch(run: Run, watcher: Watcher) -> None:
     """Until something happens that ends the leg; it is recorded."""
+    run.limit = None
     while True:
         seen = watcher.look()
         if watcher.native_id != run.tip.entry.native_id:
             run.record(Event.IDENTIFIED, native_id=watcher.native_id)
-        if seen.out_of_quota is not None:
+        if seen.out_of_quota is not None and _acts_on(run, seen.out_of_quota):
             words = _limit_words(seen.out_of_quota)
             if seen.waits_out is not None:
                 words += f"; it waits by itself for too long ({seen.waits_out.evidence})"
@@ -93,8 +95,16 @@ def _watch(run: Run, watcher: Watcher) -> None:
         time.sleep(_STEP)
 
 
+def _acts_on(run: Run, notice: LimitNotice) -> bool:
+    """At the terminal a TUI is taken from the user only for another: Claude Code waits for the reset by itself."""
+    known, run.limit = run.limit, notice
+    return run.around.terminal is None or (notice != known and dispatch.somebody_follows(run))
+
+
 def _ended(run: Run, watcher: Watcher, seen: Seen) -> None:
     """The agent ended by itself: done, at a limit, or failed. The exit status alone proves nothing."""
+    if seen.quit:  # which is no word of the task being done: `land` or `resume`, that is the user's to say
+        return _pause_for(run, Event.STOP_ASKED, STOP, f"the user left {watcher.agent.name}")
     if seen.limit is not None and not (seen.exit == 0 and seen.ended is not None and seen.ended.ok):
         return _pause_for(run, Event.LIMIT_SEEN, f"{seen.limit.kind}-limit", _limit_words(seen.limit))
     if seen.exit == 0 and seen.resumed and (seen.ended is None or seen.ended.ok):
@@ -174,6 +184,8 @@ def _onward(run: Run) -> None:
     dispatch.choose(run)
     if run.state is State.DISPATCHED:
         run.around.teller.say(f"leg {entry.leg + 1}: handing over to {run.tip.entry.next_agent}")
+        if run.around.terminal is not None:
+            run.around.terminal.tell(_takeover_words(run))
 
 
 def _resuming(run: Run, watcher: Watcher | None) -> Watcher | None:
@@ -208,6 +220,23 @@ def _silence_words(run: Run, watcher: Watcher) -> str:
         f"no output, no transcript, no commit and no work of its processes for {run.around.settings.hang_timeout:.0f} s"
     )
     return f"it hangs: {limit}" + (f"; its last words on stderr: {said}" if said else "")
+
+
+def _takeover_words(run: Run) -> str:
+    """All that a user at the terminal is told between two TUIs."""
+    entry, limit = run.tip.entry, run.limit
+    why = f"{entry.agent}: {entry.reason}"
+    if entry.pause_reason.endswith("-limit") and limit is not None:
+        when = f" until {_clock(limit.resets_at, run.around.now())}" if limit.resets_at is not None else ""
+        why = f"{entry.agent} is at its limit{when}"
+    passed = "".join(f"; {p.agent} is passed over: {p.reason}" for p in entry.passed_over)
+    return f"{why}{passed}; {entry.next_agent} takes over"
+
+
+def _clock(when: datetime, now: datetime) -> str:
+    """The time where the user is, with the day if it is not the same."""
+    there = when.astimezone()
+    return there.strftime("%H:%M" if there.date() == now.astimezone().date() else "%a %d %b %H:%M")
 
 
 def _limit_words(notice: LimitNotice) -> str:

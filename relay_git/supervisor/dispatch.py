@@ -13,7 +13,7 @@ import sys
 import time
 
 from relay_git.agents import find_agent
-from relay_git.agents.agent import Agent, Ready, Unready, Unsupported
+from relay_git.agents.agent import Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
 from relay_git.contract.brief import brief
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from relay_git.errors import AgentError, RelayError, SignatureRefused
@@ -24,6 +24,7 @@ from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
 from relay_git.supervisor import handoff, pause, process, request
 from relay_git.supervisor.patience import Patience
+from relay_git.supervisor.process import LegProcess
 from relay_git.supervisor.request import Request
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
@@ -52,7 +53,14 @@ def choose(run: Run) -> None:
 def check(run: Run, agent: Agent) -> Ready | Unready:
     """Whether the agent can be started here with the permission that the user set."""
     around = run.around
+    if around.terminal is not None and not isinstance(agent, HasTui):
+        return Unready(f"git relay cannot start the TUI of {agent.title} yet")
     return agent.check(around.env, around.settings.permission(agent.name))
+
+
+def somebody_follows(run: Run) -> bool:
+    """Whether any of the candidates could be started now."""
+    return any(isinstance(check(run, find_agent(name)), Ready) for name in run.tip.entry.candidates)
 
 
 def send(run: Run) -> Watcher | None:
@@ -84,7 +92,8 @@ def _record_refusal(run: Run, reason: str) -> None:
 def launch_first(run: Run) -> Watcher:
     """Start the first leg on the user's own task."""
     agent = find_agent(run.tip.entry.agent)
-    watcher = launch(run, agent, run.tip.entry.leg, f"{handoff.task(run)}\n{_standing_order(run)}")
+    task = handoff.task(run)
+    watcher = launch(run, agent, run.tip.entry.leg, f"{task}\n{_standing_order(run)}" if task else "")
     _record_launch(run, watcher)
     return watcher
 
@@ -97,11 +106,10 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     ready = check(run, agent)
     if isinstance(ready, Unready):
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
-    permission = around.settings.permission(agent.name)
     make_private(place.private_dir)
     (place.private_dir / handoff.STARTED_AS).unlink(missing_ok=True)
     room.make(around.repo)  # before the plan, which names what is there
-    plan = agent.launch(place, prompt, ready, permission, around.env)
+    plan = _plan(run, agent, place, prompt, ready)
     if isinstance(plan, Unsupported):
         raise AgentError(f"{agent.title} cannot be started: {plan.reason}", hint="git relay doctor")
     pause.lower_flag(run)  # no word from the last leg may be left
@@ -115,12 +123,28 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     ourselves = shlex.join([sys.executable, "-m", "relay_git"])
     env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves) | dict(plan.env)
     log = handoff.log_dir(run, leg, agent.name)
+    words = place.private_dir / "prompt"
     # The journal tells of a start when there is a pid: should we die before that, this says whose the work is.
     write_private(place.private_dir / handoff.STARTED_AS, plan.native_id.encode())
-    started = process.start(
-        plan.argv, place.worktree, env, place.private_dir / "prompt", log, run.mark, around.settings.log_bytes
-    )
-    return Watcher(run, agent, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook)
+    if around.terminal is not None:
+        started: LegProcess = around.terminal.start(plan.argv, place.worktree, env, run.mark)
+        since = words.stat().st_mtime  # by the clock of the files that it is compared with
+    else:
+        started = process.start(plan.argv, place.worktree, env, words, log, run.mark, around.settings.log_bytes)
+        since = None
+    return Watcher(run, agent, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook, since=since)
+
+
+def _plan(run: Run, agent: Agent, place: Place, prompt: str, ready: Ready) -> Launch | Unsupported:
+    """How to start the agent; at the terminal its prompt is in a file that it can read, as any of the worktree's."""
+    around, permission = run.around, run.around.settings.permission(agent.name)
+    if around.terminal is None:
+        return agent.launch(place, prompt, ready, permission, around.env)
+    if not isinstance(agent, HasTui):
+        return Unsupported("git relay cannot start its TUI yet")
+    brief_file = run.hook_dir / "brief.md"
+    write_private(brief_file, prompt.encode("utf-8", "replace"))
+    return agent.launch_tui(place, brief_file if prompt else None, ready, permission, around.env)
 
 
 def acknowledge(run: Run, watcher: Watcher) -> bool:
@@ -143,7 +167,10 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
                 safe_point="",
             )
             return True
-        reason = _why_not(watcher, seen, patience.is_over)
+        if seen.quit:
+            run.around.stop.set()
+        # At the terminal the user may take any time, over a dialog for instance.
+        reason = _why_not(watcher, seen, patience.is_over and run.around.terminal is None)
         if reason:
             give_up(run, watcher, reason)
             return False

@@ -21,6 +21,7 @@ from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
 from relay_git.git import debris, snapshot, work, worktree
+from relay_git.git.repo import write_private
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
@@ -116,7 +117,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         record = read_record(run, find_agent(entry.agent), native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     facts = replace(facts, losses=(*run.mended, *facts.losses))
-    words = task(run, previous)
+    words = task(run, previous) or _said_in_the_tui(run, record)
     to = run.prefer or (entry.candidates[0] if entry.candidates else "")
     identity = Identity(
         session_id=run.session,
@@ -187,6 +188,14 @@ def task(run: Run, previous: Previous | None = None) -> str:
     except OSError:
         kept = previous.words.get("initialPrompt") if previous is not None and previous.words else ""
         return str(kept or run.tip.entry.title)
+
+
+def _said_in_the_tui(run: Run, record: SessionRecord) -> str:
+    """The task of a session that was begun without one: what the user first told the agent. It is kept as the task."""
+    words = next((said for said in record.prompts if said.strip()), "")
+    if words:
+        write_private(run.spool / "task", words.encode("utf-8", "replace"))
+    return words or "The user began without a task in words; see what was done so far."
 
 
 def task_id(text: str) -> str:

@@ -77,7 +77,7 @@ def _wait(
         if seen.held or (seen.committed and not seen.index_locked):
             watcher.process.freeze()
             return SafePoint.COMMIT
-        if boundary and _is_between_calls(seen) and freezes < _FREEZES:
+        if (boundary or seen.idle) and _is_between_calls(seen) and freezes < _FREEZES:
             freezes += 1
             if _freeze_here(watcher) is SafePoint.TOOL_BOUNDARY:
                 return SafePoint.TOOL_BOUNDARY
@@ -104,5 +104,5 @@ def _freeze_here(watcher: Watcher) -> SafePoint:
 
 
 def _is_between_calls(seen: Seen) -> bool:
-    """Whether the transcript shows it; where there is none yet, nothing is known."""
-    return seen.record.records > 0 and not seen.record.pending_calls
+    """Whether the transcript shows it; where there is none yet, nothing is known, but that it waits for its user."""
+    return seen.idle or (seen.record.records > 0 and not seen.record.pending_calls)

@@ -22,9 +22,10 @@ from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
-from relay_git.session import SessionId
+from relay_git.session import LimitNotice, SessionId
 from relay_git.supervisor.process import Mark
 from relay_git.supervisor.settings import Settings
+from relay_git.supervisor.terminal import Terminal
 
 
 class Teller(Protocol):
@@ -53,6 +54,7 @@ class Surroundings:
     teller: Teller
     stop: Flag
     hurry: Flag = field(default_factory=Flag)
+    terminal: Terminal | None = None
 
 
 class Run:
@@ -63,6 +65,7 @@ class Run:
         self.tip = tip
         self.mended: dict[str, None] = {}  # which links of the worktree were put back since the leg began
         self.last_snapshot: Snapshot | None = None  # one that was taken when nobody was left who could write
+        self.limit: LimitNotice | None = None  # the last one that was acted upon
         self.prefer = ""  # the agent that the user named for the next leg, if any
 
     @property

@@ -7,21 +7,23 @@ the agent says or reads never counts. One `look` is cheap and never blocks.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relay_git.agents.agent import Agent, Doing, Ended, Following, Heard, Identified, Limited, Retrying
+from relay_git.agents.agent import Agent, Doing, Ended, Following, HasTui, Heard, Identified, Limited, Retrying
 from relay_git.contract.lifecycle import State
 from relay_git.git import hooks, worktree
 from relay_git.git.hooks import HookPlan
 from relay_git.git.store import Oid
 from relay_git.session import LimitKind, LimitNotice, SessionRecord
 from relay_git.supervisor import request
+from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
 from relay_git.supervisor.pulse import Pulse
 from relay_git.supervisor.request import STOP_NOW, Request
 from relay_git.supervisor.run import Run
 
 _LASTING = (LimitKind.USAGE, LimitKind.BILLING)
+_QUIT = (0, 130)  # how a TUI ends that its user has left, by a command or by Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Seen:
     hurry: bool
     waits_out: LimitNotice | None
     hangs: bool
+    quit: bool
+    idle: bool
 
     @property
     def out_of_quota(self) -> LimitNotice | None:
@@ -52,6 +56,10 @@ class Seen:
     def resumed(self) -> bool:
         """Whether a finished turn of a real model shows that the agent has picked the work up."""
         return self.record.model_turns > 0
+
+
+def _waits_for_the_user(record: SessionRecord) -> bool:
+    return (record.turn_complete or not record.records) and not record.pending_calls
 
 
 class Watcher:
@@ -66,11 +74,16 @@ class Watcher:
         *,
         ends_turn: bool = False,
         hook: HookPlan | None = None,
+        since: float | None = None,
     ) -> None:
+        """`since` is the Unix time at which the leg was started at the terminal; None where it runs headless."""
         self.agent, self.process, self.native_id, self.ends_turn = agent, process, native_id, ends_turn
         self._run, self._hook = run, hook
         settings = run.around.settings
-        self._pulse = Pulse(process, settings.hang_timeout, settings.max_wait)
+        # At the terminal silence is no hang: it may be the user who is silent.
+        self._pulse = Pulse(process, settings.hang_timeout if since is None else 0, settings.max_wait)
+        self._since, self._search = since, Patience(0)
+        self._lost: tuple[str, ...] = ()
         self._env = run.around.env
         self._follower: Following | None = None
         self._record = SessionRecord(agent.name)
@@ -91,6 +104,8 @@ class Watcher:
             said = True
             for heard in self.agent.hear(line):
                 self._hear(heard)
+        if self._since is not None:
+            self._find(self._since)
         self._follow(ended=status is not None)
         run = self._run
         asked = request.get(run.around.repo, run.session)
@@ -116,6 +131,8 @@ class Watcher:
             hurry=run.around.hurry.is_set() or (asked is not None and asked.kind == STOP_NOW),
             waits_out=self._pulse.limit(run.around.now()),
             hangs=self._pulse.hangs(),
+            quit=self._since is not None and status in _QUIT,
+            idle=self._since is not None and _waits_for_the_user(self._record),
         )
 
     def mark_commits(self) -> None:
@@ -159,6 +176,17 @@ class Watcher:
             case Ended():
                 self._ended = heard
 
+    def _find(self, since: float) -> None:
+        """In a TUI the user may begin another of the tool's sessions at any moment, or go back to one."""
+        if not self._search.is_over:
+            return
+        self._search = Patience(1.0 if self._follower is None else 5.0)
+        live = self.agent.live(self._run.worktree, self._env, since) if isinstance(self.agent, HasTui) else ""
+        if live and live != self.native_id:
+            if self._record.records:
+                self._lost = ("what was said before the user began another session in the TUI was not read",)
+            self.native_id, self._follower, self._record = live, None, SessionRecord(self.agent.name)
+
     def _follow(self, *, ended: bool) -> None:
         if self._follower is None and self.native_id:
             path = self.agent.transcript(self.native_id, self._run.worktree, self._env)
@@ -168,7 +196,8 @@ class Watcher:
             return
         self._pulse.beat()
         known = len(self._record.limits)
-        self._record = self._follower.record(ended=ended)
+        record = self._follower.record(ended=ended)
+        self._record = replace(record, losses=(*self._lost, *record.losses))
         if len(self._record.limits) > known:
             self._note_limit(self._record.limits[-1])
 
