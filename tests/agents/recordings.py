@@ -11,19 +11,29 @@ from relay_git.agents import AGENTS
 from relay_git.agents.agent import Heard, Reader
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.codex_reader import CodexReader
+from relay_git.agents.copilot_reader import CopilotReader
 from relay_git.agents.demo import DemoReader
+from relay_git.agents.gemini_reader import GeminiReader
+from relay_git.agents.qwen_reader import QwenReader
 from relay_git.session import SessionRecord
 
 DATA = Path(__file__).parent / "data"
 CASES = DATA / "cases"
 RECORDED_AT = Path("/home/dev/repo")
 CASES_AT = Path("/w/app")
-READERS: dict[str, Callable[[Path], Reader]] = {"claude": ClaudeReader, "codex": CodexReader, "demo": DemoReader}
+READERS: dict[str, Callable[[Path], Reader]] = {
+    "claude": ClaudeReader,
+    "codex": CodexReader,
+    "gemini": GeminiReader,
+    "qwen": QwenReader,
+    "copilot": CopilotReader,
+    "demo": DemoReader,
+}
 
 
 def transcript(agent: str, case: str, part: str = "") -> Path:
     """The transcript of a recording; `part` tells several in one recording apart."""
-    found = [p for p in sorted((DATA / agent / case).glob("*.jsonl")) if p.name != "stdout.jsonl" and part in p.name]
+    found = [p for p in sorted((DATA / agent / case).rglob("*.jsonl")) if p.name != "stdout.jsonl" and part in p.name]
     return found[0]
 
 

@@ -16,11 +16,21 @@ from relay_git.agents import AGENTS
 from relay_git.agents.demo import DemoReader
 from relay_git.agents.transcript import Follower
 from relay_git.session import SessionRecord
-from tests.agents.recordings import READERS, RECORDED_AT, heard, read, transcript
+from tests.agents.recordings import DATA, READERS, RECORDED_AT, heard, read, transcript
 
 RECORDINGS = {
     "claude": transcript("claude", "normal").read_bytes(),
     "codex": transcript("codex", "usage-limit").read_bytes(),
+    "gemini": transcript("gemini", "resume", "11111111").read_bytes(),
+    "qwen": transcript("qwen", "rate-limit-429-killed").read_bytes(),
+    "copilot": transcript("copilot", "rate-limit-429").read_bytes(),
+}
+STDOUT = {
+    "claude": "usage-limit-subscription",
+    "codex": "usage-limit",
+    "gemini": "quota-429-daily",
+    "qwen": "rate-limit-429-killed",
+    "copilot": "rate-limit-429",
 }
 AGENT = pytest.mark.parametrize("agent", sorted(RECORDINGS))
 SOME = settings(
@@ -112,9 +122,8 @@ def test_values_of_any_type_are_survived(agent: str, dice: random.Random, other:
 @SOME
 @given(st.randoms(use_true_random=False), VALUES)
 def test_any_event_on_stdout_is_survived(agent: str, dice: random.Random, other: Any) -> None:
-    name = {"claude": "usage-limit-subscription", "codex": "usage-limit"}[agent]
-    folder = transcript(agent, name).parent
-    for line in (folder / "stdout.jsonl").read_bytes().split(b"\n"):
+    name = STDOUT[agent]
+    for line in (DATA / agent / name / "stdout.jsonl").read_bytes().split(b"\n"):
         if line:
             AGENTS[agent].hear(json.dumps(mutated(json.loads(line), dice, other)).encode())
     assert heard(agent, name)
