@@ -8,12 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import handoff, hook, startup, verify
+from bench import handoff, hook, startup, transcripts, verify
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
 
-TOPICS = {"hook": hook.measure, "handoff": handoff.measure, "verify": verify.measure, "startup": startup.measure}
+TOPICS = {
+    "hook": hook.measure,
+    "handoff": handoff.measure,
+    "verify": verify.measure,
+    "startup": startup.measure,
+    "transcripts": transcripts.measure,
+}
 
 
 def main() -> int:

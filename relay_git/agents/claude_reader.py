@@ -43,6 +43,7 @@ _NOT_SAID = (
     "[Request interrupted by user",
 )
 _EXIT = "Exit code "
+_NONE = (0, 0, 0, 0)
 _MAX_MARKS = 200
 
 
@@ -69,6 +70,7 @@ class ClaudeReader:
         self._calls: OrderedDict[str, _Call] = OrderedDict()
         self._tasks: OrderedDict[str, PlanItem] = OrderedDict()
         self._marks: list[tuple[int, Mark]] = []
+        self._spent = list(_NONE)
         self._order = 0
 
     def feed(self, line: bytes) -> None:
@@ -82,7 +84,7 @@ class ClaudeReader:
         if session and session != self._draft.native_id:
             self._draft.meet_stranger(session)
             return
-        self._draft.saw(jsonl.iso_time(record.get("timestamp")))
+        self._draft.saw_at(record.get("timestamp"))
         if record.get("type") in ("user", "assistant"):
             self._conversation(record)
         elif record.get("subtype") == "compact_boundary" and self._is_new(record):
@@ -90,6 +92,7 @@ class ClaudeReader:
 
     def record(self) -> SessionRecord:
         """Everything understood so far."""
+        self._draft.usage = Usage(*self._spent)
         return self._draft.record()
 
     def _conversation(self, record: Record) -> None:
@@ -146,6 +149,7 @@ class ClaudeReader:
         if not said or said.startswith(_NOT_SAID):
             return
         self._go_back(record.get("parentUuid"))
+        self._draft.usage = Usage(*self._spent)
         self._marks.append((self._order, self._draft.mark()))
         del self._marks[:-_MAX_MARKS]
         self._draft.prompt(said)
@@ -189,21 +193,18 @@ class ClaudeReader:
     def _count(self, message: Record, key: str) -> bool:
         """Count a message's tokens; a later record of the same message counts only what it adds. Whether it is new."""
         usage = jsonl.record(message.get("usage"))
-        now = Usage(
-            jsonl.count(usage.get("input_tokens")),
-            jsonl.count(usage.get("output_tokens")),
-            jsonl.count(usage.get("cache_read_input_tokens")),
-            jsonl.count(usage.get("cache_creation_input_tokens")),
+        count, get = jsonl.count, usage.get
+        now = (
+            count(get("input_tokens")),
+            count(get("output_tokens")),
+            count(get("cache_read_input_tokens")),
+            count(get("cache_creation_input_tokens")),
         )
         before = self._messages.get(key)
-        was, total = before if isinstance(before, Usage) else Usage(), self._draft.usage
-        self._draft.usage = Usage(
-            total.input + now.input - was.input,
-            total.output + now.output - was.output,
-            total.cache_read + now.cache_read - was.cache_read,
-            total.cache_write + now.cache_write - was.cache_write,
-        )
-        self._messages.put(key, now)
+        if now != before:
+            self._messages.put(key, now)
+            for i, was in enumerate(before if isinstance(before, tuple) else _NONE):
+                self._spent[i] += now[i] - was
         return before is None
 
     def _call(self, block: Record) -> None:

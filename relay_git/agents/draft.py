@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from relay_git.agents import jsonl
@@ -25,6 +25,7 @@ MAX_EXCERPT_CHARS = 400
 MAX_FILES = 5_000
 MAX_PENDING = 200
 MAX_CALLS = 200
+_UTC_TIME = len("2026-01-01T00:00:00.000Z")
 MAX_LIMITS = 50
 MAX_REMEMBERED = 20_000
 MAX_NAME_CHARS = 1_024
@@ -79,17 +80,17 @@ class Remembered:
 
     def __init__(self, most: int = MAX_REMEMBERED) -> None:
         self._most = most
-        self._values: OrderedDict[str, Usage | int] = OrderedDict()
+        self._values: OrderedDict[str, tuple[int, ...] | Usage | int] = OrderedDict()
         self.forgot = False
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def get(self, key: str) -> Usage | int | None:
+    def get(self, key: str) -> tuple[int, ...] | Usage | int | None:
         """The value of a key, or None."""
         return self._values.get(key)
 
-    def put(self, key: str, value: Usage | int) -> None:
+    def put(self, key: str, value: tuple[int, ...] | Usage | int) -> None:
         """Remember a key; the oldest goes when there are too many."""
         self._values[key] = value
         if len(self._values) > self._most:
@@ -152,6 +153,8 @@ class Draft:
     limits: dict[LimitNotice, None] = field(default_factory=dict)
     skills: dict[str, None] = field(default_factory=dict)
     mcp_servers: dict[str, None] = field(default_factory=dict)
+    _latest: str = ""
+    _earliest: str = ""
     _losses: dict[str, int] = field(default_factory=dict)
 
     def take(self, line: bytes) -> Record | None:
@@ -189,6 +192,20 @@ class Draft:
             self.started = when
         if self.last_activity is None or when > self.last_activity:
             self.last_activity = when
+
+    def saw_at(self, when: object) -> None:
+        """The same for the text of a time; of two in UTC of one length only the earliest and the latest are parsed."""
+        if not (isinstance(when, str) and len(when) == _UTC_TIME and when.endswith("Z") and self.started is not None):
+            self.saw(jsonl.iso_time(when))
+            return
+        self.records += 1
+        self._latest = max(self._latest, when)
+        self._earliest = min(self._earliest or when, when)
+
+    def _settle_times(self) -> None:
+        self.records -= bool(self._latest) + bool(self._earliest)  # they are counted already
+        for when in filter(None, (self._latest, self._earliest)):
+            self.saw(jsonl.iso_time(when))
 
     def lose(self, what: str) -> None:
         """Say in words that something could not be kept or read; the same words are counted."""
@@ -255,7 +272,7 @@ class Draft:
         """A tool call has its result; None where the tool does not tell whether it went well."""
         began = self.pending.pop(call, None)
         if began is not None:
-            self.calls.append(replace(began, ok=ok))
+            self.calls.append(ToolCall(began.id, began.name, began.target, ok))
 
     def limit(self, notice: LimitNotice) -> None:
         """Add a limit, each once."""
@@ -316,6 +333,7 @@ class Draft:
 
     def record(self) -> SessionRecord:
         """Everything so far, as it can be handed on."""
+        self._settle_times()
         return SessionRecord(
             agent=self.agent,
             native_id=cut(self.native_id, MAX_NAME_CHARS),

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+import orjson
+
 Record = Mapping[str, object]
 
 _EMPTY: Record = {}
@@ -29,6 +31,15 @@ def parse(line: bytes) -> Record | None:
     """
     if b"{" not in line:
         return None  # a flood of plain output costs next to nothing
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return _parse_broken(line)
+    return value if isinstance(value, dict) else None
+
+
+def _parse_broken(line: bytes) -> Record | None:
+    """What the strict parser refuses, read as far as it can be: broken UTF-8, lone surrogates, NUL, NaN, a BOM."""
     try:
         value = json.loads(line.strip(b"\0").decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):

@@ -61,14 +61,16 @@ class Lines:
         return replace(record, skipped=skipped, skipped_lines=torn, losses=tuple(losses))
 
     def _end_line(self, end: bytes) -> None:
-        self._grow(end)
+        if self._partial or self._dropping or len(end) > self._max_line:
+            self._grow(end)
+            end = bytes(self._partial)
+            self._partial = bytearray()
         self._lines += 1
         if self._dropping:
             self._too_long += 1
             self._dropping = False
         else:
-            self._reader.feed(bytes(self._partial))
-        self._partial = bytearray()
+            self._reader.feed(end)
 
     def _grow(self, more: bytes) -> None:
         if self._dropping:
@@ -156,7 +158,7 @@ class Follower:
                 break
             most = None if most is None else most - len(chunk)
             self._position += len(chunk)
-            self._tail = (self._tail + chunk)[-_TAIL:]
+            self._tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (self._tail + chunk)[-_TAIL:]
             fed = self._lines.take(chunk) or fed
             if (pending := self._lines.pending) is not None:
                 self.offset = self._position - pending
