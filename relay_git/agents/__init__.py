@@ -9,11 +9,14 @@ import difflib
 
 from relay_git.agents.agent import Agent, Tool
 from relay_git.agents.aider import Aider
+from relay_git.agents.antigravity import Antigravity
 from relay_git.agents.claude import Claude
 from relay_git.agents.cline import Cline
 from relay_git.agents.codex import Codex
 from relay_git.agents.continue_ import Continue
 from relay_git.agents.copilot import Copilot
+from relay_git.agents.copilot_chat import CopilotChat
+from relay_git.agents.cursor import Cursor
 from relay_git.agents.demo import Demo
 from relay_git.agents.gemini import Gemini
 from relay_git.agents.opencode import Opencode
@@ -34,20 +37,13 @@ AGENTS: dict[str, Agent] = {
 }
 
 # Tools whose transcripts can be read, and which cannot be started from here.
-READ_ONLY: dict[str, Tool] = {}
+READ_ONLY: dict[str, Tool] = {"cursor": Cursor(), "antigravity": Antigravity(), "copilot-chat": CopilotChat()}
 
 TOOLS: dict[str, Tool] = {**AGENTS, **READ_ONLY}
 
-# Agents that git relay has a name for and cannot start yet, with the names that their tools go by.
-PLANNED: dict[str, tuple[str, ...]] = {
-    "cursor": ("cursor-agent", "cursor-cli"),
-    "antigravity": ("antigravity-cli",),
-    "copilot-chat": ("vscode-copilot-chat",),
-}
-
 
 def find_agent(name: str) -> Agent:
-    """The adapter of an agent by our name or its tool's own; UserError where there is none, or none yet."""
+    """The adapter of an agent by our name or its tool's own; UserError where there is none."""
     tool = find_tool(name)
     if tool.name not in AGENTS:
         raise UserError(
@@ -58,16 +54,12 @@ def find_agent(name: str) -> Agent:
 
 
 def find_tool(name: str) -> Tool:
-    """The reader of a tool by our name or its own; UserError where there is none, or none yet."""
+    """The reader of a tool by our name or its own; UserError where there is none."""
     wanted = name.strip().lower()
     for tool in TOOLS.values():
         if wanted == tool.name or wanted in tool.aliases:
             return tool
-    for planned, aliases in PLANNED.items():
-        if wanted == planned or wanted in aliases:
-            raise UserError(f"the agent {planned} is not supported yet", hint=f"use one of: {', '.join(TOOLS)}")
     known = [alias for tool in TOOLS.values() for alias in (tool.name, *tool.aliases)]
-    known += [alias for planned, aliases in PLANNED.items() for alias in (planned, *aliases)]
     near = difflib.get_close_matches(wanted, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(TOOLS)}"
     raise UserError(f"there is no agent named {name!r}", hint=hint)

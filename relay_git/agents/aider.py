@@ -33,8 +33,9 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.aider_reader import AiderReader
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import common_dir, credential_notes, home, is_set, without_sandbox
+from relay_git.agents.homes import common_dir, credential_notes, home, is_set
 from relay_git.agents.transcript import Follower
+from relay_git.agents.unconfined import not_confined
 
 HISTORY = ".aider.chat.history.md"
 _PROMPT = "message.md"
@@ -87,7 +88,7 @@ class Aider:
                 "export OPENAI_API_KEY=…   (or another provider's key that aider knows)",
             )
         if permission is not Permission.FULL:
-            return without_sandbox(self.name, self.title)
+            return not_confined(self.name, _WHY)
         return Ready(Path(found), credential_notes(env, _KEYS))
 
     def launch(
@@ -95,7 +96,7 @@ class Aider:
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt in a file."""
         if permission is not Permission.FULL:
-            return Unsupported(without_sandbox(self.name, self.title).reason)
+            return Unsupported(_WHY)
         native_id = str(uuid.uuid4())
         argv = [str(ready.program), *_OPTIONS]
         argv += ["--chat-history-file", str(place.private_dir / f"{native_id}.md")]
@@ -145,6 +146,9 @@ class Aider:
         wanted = "" if _OURS.fullmatch(native_id) else native_id
         cwd = str(path.parent) if path.name == HISTORY else str(worktree)
         return Follower(path, lambda: AiderReader(worktree, cwd, wanted, self._zone))
+
+
+_WHY = "aider has no sandbox: it writes a file wherever the model says, also outside of the session's worktree"
 
 
 def _ignored(place: Place) -> bool:

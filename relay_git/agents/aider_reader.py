@@ -16,8 +16,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from relay_git.agents import api_limits
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PROMPT_CHARS, MAX_TEXT_CHARS, Draft, cut, plus
+from relay_git.agents.refusal import refusal
 from relay_git.session import Command, LimitKind, LimitNotice, SessionRecord, Usage
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
@@ -210,7 +210,7 @@ class AiderReader:
         """An error of the provider: one that trying again may cure is a limit once aider has given up."""
         if said.startswith("Retrying in "):
             self._refused = None
-        elif _ERROR.match(said) and (notice := api_limits.notice(said)):
+        elif _ERROR.match(said) and (notice := refusal(said, body=said)):
             self._draft.turn_complete = False
             if notice.kind in (LimitKind.USAGE, LimitKind.BILLING):
                 self._draft.limit(notice)

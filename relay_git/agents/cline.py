@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import api_limits, jsonl, shelf
+from relay_git.agents import jsonl, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
@@ -35,15 +35,18 @@ from relay_git.agents.cline_reader import read_session
 from relay_git.agents.cline_tasks import ABOUT, API, HISTORY, UI, read_task
 from relay_git.agents.draft import cut
 from relay_git.agents.editors import user_folders
-from relay_git.agents.homes import common_dir, home, without_sandbox
+from relay_git.agents.homes import common_dir, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Rewritten
+from relay_git.agents.unconfined import full_grants, not_confined
 
 _BRIEF = "task.md"
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code")
 _OURS = re.compile(r"[0-9a-f-]{36}")
 # The sessions of a leg lie in its private folder, below the name that we chose for it.
 _SESSIONS = "CLINE_SESSION_DATA_DIR"
+_WHY = "Cline has no sandbox: its commands may do all that your user may"
 
 
 class Cline:
@@ -62,7 +65,7 @@ class Cline:
         if not (_data(env) / "settings" / "providers.json").is_file():
             return Unready("Cline has no provider yet", "cline auth")
         if permission is not Permission.FULL:
-            return without_sandbox(self.name, self.title)
+            return not_confined(self.name, _WHY)
         return Ready(Path(found))
 
     def launch(
@@ -70,7 +73,7 @@ class Cline:
     ) -> Launch | Unsupported:
         """Say how to start a new headless run whose prompt names the file with the task."""
         if permission is not Permission.FULL:
-            return Unsupported(without_sandbox(self.name, self.title).reason)
+            return Unsupported(_WHY)
         native_id = str(uuid.uuid4())
         argv = (str(ready.program), "--json", pointer(place.private_dir / _BRIEF))
         more = {
@@ -78,7 +81,7 @@ class Cline:
             "CLINE_NO_AUTO_UPDATE": "1",
             _SESSIONS: str(place.private_dir / native_id),
         }
-        return Launch(argv, b"", more, _GRANTS, {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
+        return Launch(argv, b"", more, full_grants(self.name), {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one event of `--json` says; what tools and the model say is never a limit."""
@@ -173,8 +176,5 @@ def _hear_result(record: Record) -> tuple[Heard, ...]:
 
 
 def _limit(said: str) -> tuple[Limited, ...]:
-    found = api_limits.notice(said)
+    found = refusal(said, body=said)
     return (Limited(found),) if found else ()
-
-
-_GRANTS = ("everything that your user may do: Cline has no sandbox, no questions (relay.cline.permission is full)",)

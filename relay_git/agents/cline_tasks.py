@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from relay_git.agents import api_limits, jsonl, shelf
+from relay_git.agents import jsonl, shelf
 from relay_git.agents.cline_reader import Conversation
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plan_status, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Document
 from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
 
@@ -108,7 +109,7 @@ class _Screen:
                 draft.set_plan(checklist(text))
             case "error" | "api_req_failed":
                 draft.turn_complete = False
-                if found := api_limits.notice(text):
+                if found := refusal(text, body=text, at=draft.last_activity):
                     draft.limit(found)
 
     def _prompt(self, text: str) -> None:

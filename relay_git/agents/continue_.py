@@ -28,11 +28,13 @@ from relay_git.agents.agent import (
     Unsupported,
 )
 from relay_git.agents.continue_reader import INDEX, read_session
-from relay_git.agents.homes import credential_notes, home, without_sandbox
+from relay_git.agents.homes import credential_notes, home
 from relay_git.agents.rewritten import Document, Rewritten
+from relay_git.agents.unconfined import full_grants, not_confined
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _KEYS = ("CONTINUE_API_KEY", "ANTHROPIC_API_KEY")
+_WHY = "Continue has no sandbox: its commands may do all that your user may"
 _LOGINS = ("config.yaml", "config.json", "config.ts", "auth.json")
 # Any of these keeps `cn` from reading its stdin.
 _DEAF = ("NODE_ENV", "VITEST", "JEST_WORKER_ID", "CONTINUE_CLI_TEST", "FORCE_NO_TTY")
@@ -54,7 +56,7 @@ class Continue:
         if not any((_home(env) / name).is_file() for name in _LOGINS) and not any(env.get(key) for key in _KEYS):
             return Unready("Continue has no configuration and is not signed in", "cn login")
         if permission is not Permission.FULL:
-            return without_sandbox(self.name, self.title)
+            return not_confined(self.name, _WHY)
         return Ready(Path(found), credential_notes(env, _KEYS))
 
     def launch(
@@ -62,12 +64,14 @@ class Continue:
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin."""
         if permission is not Permission.FULL:
-            return Unsupported(without_sandbox(self.name, self.title).reason)
+            return Unsupported(_WHY)
         native_id = str(uuid.uuid4())
         # The last option is -p: a word after it would be taken for the prompt, and stdin be left unread.
         argv = (str(ready.program), "--auto", "-p")
         more = {"CONTINUE_CLI_TEST_SESSION_ID": native_id, "CONTINUE_CLI_AUTO_UPDATED": "1"}
-        return Launch(argv, prompt.encode("utf-8", "replace"), more, _GRANTS, {}, native_id, drop_env=_DEAF)
+        return Launch(
+            argv, prompt.encode("utf-8", "replace"), more, full_grants(self.name), {}, native_id, drop_env=_DEAF
+        )
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """Nothing: what `cn` prints is the model's answer."""
@@ -104,6 +108,3 @@ def _id_in_name(name: str) -> str:
 def _home(env: Mapping[str, str]) -> Path:
     chosen = env.get("CONTINUE_GLOBAL_DIR")
     return Path(chosen) if chosen else home(env) / ".continue"
-
-
-_GRANTS = ("everything that your user may do: `cn` has no sandbox, no questions (relay.continue.permission is full)",)

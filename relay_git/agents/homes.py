@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from relay_git.agents import shelf
-from relay_git.agents.agent import Unready
 
 
 def home(env: Mapping[str, str]) -> Path:
@@ -33,14 +32,6 @@ def credential_notes(env: Mapping[str, str], names: tuple[str, ...]) -> tuple[st
 def missing_programs(packages: Mapping[str, str], env: Mapping[str, str]) -> tuple[str, ...]:
     """The packages, by program, whose program is not on PATH."""
     return tuple(name for program, name in packages.items() if not shutil.which(program, path=env.get("PATH", "")))
-
-
-def without_sandbox(name: str, title: str) -> Unready:
-    """What to say of a tool that cannot be held: it is started only where the user has allowed everything."""
-    return Unready(
-        f"{title} has no sandbox: unattended it may do all that your user may",
-        f"git config relay.{name}.permission full   (to allow that)",
-    )
 
 
 def common_dir(worktree: Path) -> Path | None:

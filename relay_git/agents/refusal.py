@@ -23,9 +23,9 @@ _CODES = (
             r"FreeUsageLimitError|usage_limit_(?:reached|exceeded)|(?<=[a-z])PerDay|quota_(?:reached|exceeded)", re.I
         ),
     ),
-    (LimitKind.BILLING, re.compile(r"insufficient_(?:quota|balance|credits?)|billing_error|payment_required", re.I)),
+    (LimitKind.BILLING, re.compile(r"insufficient[_ ](?:quota|balance|credits?)|billing_error|payment_required", re.I)),
     (LimitKind.RATE, re.compile(r"rate_limit_(?:exceeded|error)|(?<=[a-z])PerMinute|rateLimitExceeded", re.I)),
-    (LimitKind.OVERLOAD, re.compile(r"overloaded_error|server_overloaded|model_overloaded", re.I)),
+    (LimitKind.OVERLOAD, re.compile(r"overloaded_error|server_overloaded|model_overloaded|ServiceUnavailable", re.I)),
 )
 _SENTENCES = (
     (

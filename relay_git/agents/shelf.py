@@ -97,3 +97,11 @@ def folders(top: Path, parts: Callable[[str], Iterable[str]]) -> Iterator[Found]
             whole = [stamp for stamp in stamps if stamp]
             newest = max(stamp[3] for stamp in whole) / 1e9
             yield Found(Path(entry.path), entry.name, newest, sum(stamp[2] for stamp in whole))
+
+
+def subfolders(top: Path) -> tuple[Path, ...]:
+    """The folders in a folder, by name; linked ones are not entered."""
+    try:
+        return tuple(sorted(Path(entry.path) for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False)))
+    except OSError:
+        return ()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay_git.agents import AGENTS, PLANNED, find_agent
+from relay_git.agents import AGENTS, READ_ONLY, TOOLS, find_agent, find_tool
 from relay_git.agents.agent import Launch, Permission, Place, Ready, Unready, Unsupported
 from relay_git.agents.codex_sandbox import toml_string
 from relay_git.errors import UserError
@@ -79,14 +79,15 @@ def test_an_agent_is_found_by_our_name_and_by_its_own(said: str, name: str) -> N
     assert find_agent(said).name == name
 
 
-@pytest.mark.parametrize("name", [name for planned, aliases in PLANNED.items() for name in (planned, *aliases)])
-def test_a_known_agent_that_cannot_be_started_yet_is_told_apart(name: str) -> None:
-    with pytest.raises(UserError, match="is not supported yet"):
+@pytest.mark.parametrize("name", [name for tool in READ_ONLY.values() for name in (tool.name, *tool.aliases)])
+def test_a_tool_that_can_only_be_read_is_told_apart(name: str) -> None:
+    assert find_tool(name).name in READ_ONLY
+    with pytest.raises(UserError, match="cannot be started from here"):
         find_agent(name)
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", f"use one of: {', '.join(AGENTS)}")]
+    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", f"use one of: {', '.join(TOOLS)}")]
 )
 def test_an_unknown_name_gets_a_hint(said: str, hint: str) -> None:
     with pytest.raises(UserError, match=f"there is no agent named '{said}'") as caught:
