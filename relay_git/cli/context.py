@@ -77,6 +77,8 @@ def settings(repo: Repo) -> Settings:
         max_wait=_seconds(values, "relay.maxwait", base.max_wait),
         agents=agent_list(values.get("relay.agents", "")),
         permissions=_permissions(values),
+        max_file=_size(values, "relay.snapshot.maxfile", base.max_file),
+        setup=values.get("relay.setup", "").strip(),
     )
 
 
@@ -114,6 +116,18 @@ def _seconds(values: dict[str, str], name: str, default: float) -> float:
             hint=f"git config {name} {default:.0f}",
         )
     return seconds
+
+
+def _size(values: dict[str, str], name: str, default: int) -> int:
+    """A number of bytes as git writes it: 500k, 100m, 2g."""
+    text = values.get(name, str(default)).strip().lower()
+    digits = text.rstrip("kmg")
+    if not digits.isascii() or not digits.isdigit() or len(text) > len(digits) + 1:
+        raise UserError(
+            f"{name} is {printable(values[name])}, it must be a size such as 500k, 100m or 2g",
+            hint=f"git config {name} 100m",
+        )
+    return int(digits) << {"": 0, "k": 10, "m": 20, "g": 30}[text[len(digits) :]]
 
 
 def _here() -> Path:

@@ -8,6 +8,7 @@ how much is copied is bounded. What does not come along is said.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 import stat
@@ -31,8 +32,11 @@ def bring(repo: Repo, session: SessionId) -> tuple[str, ...]:
     here, there = Git(source), repo.session_git(session)
     out = here.run("ls-files", "-z", "--others", "--ignored", f"--exclude-from={source / NAME}")
     asked = [path for path in out.split(b"\0") if path and not path.endswith(b"/") and not path.startswith(b".relay/")]
-    wanted = sorted(_ignored(there, _ignored(here, asked)))
-    notes = [_note(path, "git does not ignore it") for path in sorted({*asked} - {*wanted})]
+    # The session's commit may have a link where the user's tree has a folder: nothing is written through one.
+    straight = [path for path in asked if not _is_beyond_a_link(there.cwd, path)]
+    wanted = sorted(_ignored(there, _ignored(here, straight)))
+    notes = [_note(path, "a link is in its way") for path in sorted({*asked} - {*straight})]
+    notes += [_note(path, "git does not ignore it") for path in sorted({*straight} - {*wanted})]
     room, taken = _MOST_BYTES, list[bytes]()
     for path in wanted:
         size = (source / os.fsdecode(path)).lstat().st_size
@@ -54,6 +58,17 @@ def copied(repo: Repo, session: SessionId) -> frozenset[bytes]:
     return frozenset(file.read_bytes().split(b"\0")) - {b""} if file.is_file() else frozenset()
 
 
+def is_as_yours(repo: Repo, session: SessionId, name: str) -> bool:
+    """Whether a file of the worktree came along and is still the same as the user's, so nothing is lost with it."""
+    source = repo.work_tree or repo.home
+    if source is None or os.fsencode(name) not in copied(repo, session):
+        return False
+    try:
+        return filecmp.cmp(source / name, repo.session_dir(session) / name, shallow=False)
+    except OSError:
+        return False
+
+
 def _remember(repo: Repo, session: SessionId, paths: list[bytes]) -> None:
     if paths:
         write_private(_list(repo, session), b"\0".join(sorted({*paths, *copied(repo, session)})))
@@ -61,6 +76,10 @@ def _remember(repo: Repo, session: SessionId, paths: list[bytes]) -> None:
 
 def _list(repo: Repo, session: SessionId) -> Path:
     return repo.spool_dir(session) / "included"
+
+
+def _is_beyond_a_link(top: Path, path: bytes) -> bool:
+    return any((top / folder).is_symlink() for folder in Path(os.fsdecode(path)).parents)
 
 
 def _ignored(git: Git, paths: list[bytes]) -> list[bytes]:
@@ -80,9 +99,6 @@ def _copy(source: Path, target: Path, name: str) -> str:
             return "it is there already"
         if not stat.S_ISREG(mode):
             return "it is no regular file"
-        # The session's commit may have a link where the user's tree has a folder: nothing is written through one.
-        if any((target / folder).is_symlink() for folder in Path(name).parents):
-            return "a link is in its way"
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, new, follow_symlinks=False)
         new.chmod(stat.S_IMODE(mode))

@@ -17,6 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from relay_git.errors import RepoError
+from relay_git.git import submodule
 from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
 from relay_git.git.store import Oid, Store
@@ -85,6 +86,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
             if file.exists():
                 write_private(_kept_link(repo, session, file), file.read_bytes())
         write_private(marker, session.encode() + b"\n")
+        write_private(_fresh(repo, session), b"")
         _unfinished(repo, session).unlink()
     return place
 
@@ -119,20 +121,45 @@ def is_whole(repo: Repo, session: SessionId) -> bool:
     return made and place.is_dir() and git_dir.is_dir() and not _unfinished(repo, session).exists()
 
 
-def remove(repo: Repo, session: SessionId) -> None:
-    """Take the session's worktree away, whatever it holds; the caller has made sure that it may go."""
+def is_fresh(repo: Repo, session: SessionId) -> bool:
+    """Whether no agent has been in the session's worktree yet; what says so lies out of any agent's reach."""
+    return _fresh(repo, session).exists()
+
+
+def no_longer_fresh(repo: Repo, session: SessionId) -> None:
+    """From here on an agent may have written there."""
+    _fresh(repo, session).unlink(missing_ok=True)
+
+
+def remove(repo: Repo, session: SessionId) -> tuple[Path, ...]:
+    """Take the session's worktree away, whatever it holds; the caller has made sure that it may go.
+
+    Repositories within it that hold commits of their own are moved; returned is where they lie now.
+    """
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
     with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
         try:
-            if place.exists():
-                shutil.rmtree(place)
-            if git_dir.exists():
-                shutil.rmtree(git_dir)
+            kept = submodule.keep(repo, session)
+            for folder in (place, git_dir):
+                if folder.exists():
+                    _take_away(folder)
         except OSError as error:
             raise disk_error(error, "the session's worktree could not be removed") from error
         for folder in (place.parent, place.parent.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()  # only when the last session is gone
+    return kept
+
+
+def _take_away(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except PermissionError:  # package managers make folders that nobody may write
+        for place, inner, _ in os.walk(folder):
+            for path in (Path(place), *(Path(place) / name for name in inner)):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 def operation(repo: Repo, session: SessionId) -> str:
@@ -207,6 +234,10 @@ def _unfinished(repo: Repo, session: SessionId) -> Path:
     return repo.spool_dir(session) / "adding"
 
 
+def _fresh(repo: Repo, session: SessionId) -> Path:
+    return repo.spool_dir(session) / "fresh"
+
+
 def _kept_link(repo: Repo, session: SessionId, file: Path) -> Path:
     return repo.spool_dir(session) / "links" / file.name.lstrip(".")
 
@@ -259,5 +290,6 @@ def _clear_half_made(repo: Repo, session: SessionId) -> None:
     if ours and not _unfinished(repo, session).exists():
         number = next(n for n in range(1, 10_000) if not place.with_name(f"{place.name}.aside-{n}").exists())
         place.rename(place.with_name(f"{place.name}.aside-{number}"))
+    submodule.keep_modules(repo, session)
     shutil.rmtree(git_dir, ignore_errors=True)
     shutil.rmtree(place, ignore_errors=True)

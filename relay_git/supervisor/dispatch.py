@@ -23,6 +23,7 @@ from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
 from relay_git.supervisor import handoff, pause, process, request
+from relay_git.supervisor.furnish import furnish
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
 from relay_git.supervisor.request import Request
@@ -103,6 +104,7 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     around, place = run.around, run.place(leg, agent.name)
     run.mended.clear()
     handoff.fence(run, None)  # nobody may live in the worktree, also none of whom the journal does not know
+    furnish(run, leg)
     ready = check(run, agent)
     if isinstance(ready, Unready):
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)

@@ -48,7 +48,8 @@ def take_snapshot(run: Run) -> Snapshot:
     entry = run.tip.entry
     text = f"relay: snapshot of {run.session} (leg {entry.leg}, {entry.agent})\n\nTaken by git relay at the pause."
     around, aside = run.around, masks(run.place(entry.leg, entry.agent))
-    taken = snapshot.take(around.repo, around.store, run.session, text, int(around.now().timestamp()), aside)
+    when, most = int(around.now().timestamp()), around.settings.max_file
+    taken = snapshot.take(around.repo, around.store, run.session, text, when, aside, most)
     run.mended |= dict.fromkeys(taken.mended)
     return taken
 

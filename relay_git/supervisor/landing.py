@@ -16,7 +16,7 @@ from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
 from relay_git.errors import RelayError, RepoError, UserError, printable
-from relay_git.git import worktree
+from relay_git.git import include, worktree
 from relay_git.git.repo import Repo
 from relay_git.git.run import Git
 from relay_git.git.store import ZERO, Oid, RefUpdate
@@ -107,7 +107,8 @@ def drop(run: Run, *, force: bool, purge: bool) -> tuple[str, ...]:
     elif run.state not in RESTS:
         handoff.fence(run, None)  # its supervisor is gone, but an agent of it may still be at work
     kept = "" if purge else _kept(run)
-    worktree.remove(repo, session)
+    for place in worktree.remove(repo, session):
+        run.around.teller.say(f"note: a repository with commits of its own was in the worktree; it is kept in {place}")
     if not purge:
         run.record(Event.DROPPED, reason="dropped by the user", snapshot=kept, pid=0, pid_started=0, supervisor=0)
     return (f"worktree {run.worktree}", *_take_refs(run.around, session, purge=purge))
@@ -327,8 +328,11 @@ def _refuse_loss(run: Run, *, purge: bool) -> None:
 def _refuse_loose_files(run: Run, force: str) -> None:
     repo, name = run.around.repo, run.session
     try:
-        changed = any(repo.session_git(name).run("status", "--porcelain", "-z").split(b"\0"))
-        ignored = worktree.ignored_files(repo, name)
+        # No git is run in the repositories within, by a configuration that an agent may have written.
+        look = ("status", "--porcelain", "-z", "--ignore-submodules=dirty")
+        changed = any(repo.session_git(name).run(*look).split(b"\0"))
+        found = worktree.ignored_files(repo, name)
+        ignored = tuple(path for path in found if not include.is_as_yours(repo, name, path))
     except (RelayError, OSError) as error:
         raise _unreadable(run, error) from error
     own = repo.session_git(name).text("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)) == worktree.branch_of(name)

@@ -141,7 +141,8 @@ def _carried(around: Surroundings, session: SessionId, base: Oid) -> Oid:
     losses: list[str] = []
     index = repo.spool_dir(session) / "index.carry"
     try:
-        tree = snapshot.tree_of(repo.git(), repo.git_dir / "index", index, losses)
+        git, writing, most = repo.git(), around.store.writing(), around.settings.max_file
+        tree = snapshot.tree_of(git, repo.git_dir / "index", index, losses, writing=writing, max_file=most)
     finally:
         index.unlink(missing_ok=True)
     for loss in losses:

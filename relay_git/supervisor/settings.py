@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from relay_git.agents.agent import Permission
+from relay_git.git.losses import MAX_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class Settings:
     tool call before it interrupts one. `term_grace`: from TERM to KILL. `ack_timeout`: how long the next agent may
     take to show that it has picked the work up. `hang_timeout`: how long a leg may show no sign of life, 0 for ever.
     `max_wait`: how long a tool may wait by itself for its model before that counts as a limit, 0 for ever. `agents`:
-    the user's order where `--then` is not given.
+    the user's order where `--then` is not given. `max_file`: how many bytes a file in a snapshot may have. `setup`: a
+    shell command for each new worktree.
     """
 
     grace: float = 120.0
@@ -28,6 +30,8 @@ class Settings:
     agents: tuple[str, ...] = ()
     permissions: Mapping[str, Permission] = field(default_factory=dict)
     log_bytes: int = 32 << 20
+    max_file: int = MAX_FILE
+    setup: str = ""
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""
