@@ -10,6 +10,7 @@ from pathlib import Path
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Permission, Unready
+from relay_git.cli import interrupted
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS
 from relay_git.errors import ExitCode, RelayError
@@ -56,6 +57,7 @@ def _all() -> Iterator[Finding]:
     except RelayError as error:
         yield Finding("repository", BAD, str(error), error.hint)
     else:
+        interrupted.tell(repo, store)
         yield Finding("repository", OK, str(repo.home or repo.common_dir))
         yield from _repository(repo, store)
     yield from _agents()

@@ -23,10 +23,15 @@ if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status
     from relay_git.supervisor.terminal import Terminal
 
 
-def open_repo() -> tuple[Repo, Store]:
-    """The repository that the user stands in, and its store."""
+def open_repo(*, look: bool = False) -> tuple[Repo, Store]:
+    """The repository that the user stands in, and its store; with `look`, interrupted sessions are named on stderr."""
     repo = discover(_here(), os.environ)
-    return repo, open_store(repo.common_dir)
+    store = open_store(repo.common_dir)
+    if look:
+        from relay_git.cli import interrupted
+
+        interrupted.tell(repo, store)
+    return repo, store
 
 
 def surroundings(

@@ -24,7 +24,7 @@ from relay_git.supervisor.run import take_up
 
 def show(word: str | None, *, as_json: bool) -> int:
     """Print a verified contract as the brief, or as JSON; a refused one is named and not shown."""
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     found = _find(store, word)
     verdict = verify_bytes(found.stored, load(repo), found.place, RepoSnapshots(repo, store))
     if isinstance(verdict, Refused):
@@ -41,7 +41,7 @@ def show(word: str | None, *, as_json: bool) -> int:
 
 def verify(word: str | None, *, everything: bool, as_json: bool) -> int:
     """Print the verdict on each contract; refused ones make the exit status 3."""
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     sessions = journal.sessions(store)
     if everything or (word is None and len(sessions) != 1):
         # Where there is no session there may never have been a key: it is asked for only when there is one.

@@ -17,7 +17,7 @@ def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
     chosen = [how for how, wanted in ((How.MERGE, merge), (How.SQUASH, squash), (How.REBASE, rebase)) if wanted]
     if len(chosen) > 1:
         raise UserError("give one of --merge, --squash and --rebase", hint="git relay land -h")
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     session = journal.find(store, word)
     with journal.writer(repo, session):
         run = take_up(context.surroundings(repo, store, load(repo)), session)
@@ -33,7 +33,7 @@ def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
 
 def drop(word: str | None, *, force: bool, purge: bool) -> int:
     """Take the session away and say what went."""
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     session = journal.find(store, word)
     with journal.writer(repo, session):
         around = context.surroundings(repo, store, load(repo))

@@ -17,7 +17,7 @@ from relay_git.session import SessionId
 
 def status(word: str | None, *, as_json: bool, everything: bool) -> int:
     """Every session, or the one named, with the next command to type."""
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     names = [journal.find(store, word)] if word is not None else journal.sessions(store)
     shown = [_standing_or_damage(repo, store, name) for name in names]
     shown = [s for s in shown if everything or word is not None or not s["dropped"]]
@@ -35,7 +35,7 @@ def status(word: str | None, *, as_json: bool, everything: bool) -> int:
 
 def log(word: str | None, *, as_json: bool) -> int:
     """The journal of a session, oldest first."""
-    _, store = context.open_repo()
+    _, store = context.open_repo(look=True)
     session = journal.find(store, word)
     entries = [r.entry for r in reversed(list(journal.chain(store, session)))]
     if as_json:
