@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from relay_git.errors import LedgerConflict
-from relay_git.git.run import Git, failure
+from relay_git.git.durable import sync_folder
+from relay_git.git.run import Git, disk_error, failure
 from relay_git.git.store import ZERO, Oid, RefUpdate
 
 _TRIES = 40
@@ -25,10 +26,10 @@ def move(git: Git, now: Callable[[str], Oid | None], updates: Iterable[RefUpdate
     for attempt in range(_TRIES):
         done = git.result("update-ref", "-m", reason, "--stdin", "-z", input=lines)
         if done.returncode == 0:
-            return
+            return _keep(git, wanted)
         stand = {u.name: now(u.name) or ZERO for u in wanted}
         if all(stand[u.name] == u.new for u in wanted):
-            return  # ours did land, and git failed on something after it
+            return _keep(git, wanted)  # ours did land, and git failed on something after it
         moved = [u.name for u in wanted if stand[u.name] != u.old]
         if moved:
             raise LedgerConflict(f"another process moved {moved[0]}", hint="git relay status")
@@ -37,6 +38,16 @@ def move(git: Git, now: Callable[[str], Oid | None], updates: Iterable[RefUpdate
             break
         time.sleep(min(0.02 * (attempt + 1), 0.25))
     raise failure("update-ref", done.returncode, done.stderr, git.cwd)
+
+
+def _keep(git: Git, moved: Iterable[RefUpdate]) -> None:
+    """git syncs the file of a ref but not the folder that it is renamed into: the old value could come back."""
+    top = git.git_dir or git.cwd
+    try:
+        for folder in {top, top / "reftable", *((top / update.name).parent for update in moved)}:
+            sync_folder(folder)
+    except OSError as error:
+        raise disk_error(error, "a ref could not be brought to disk") from error
 
 
 def _value(oid: Oid, update: RefUpdate) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from relay_git.errors import RepoError, printable
 from relay_git.git import fresh
+from relay_git.git.durable import sync_folder
 from relay_git.git.run import MINIMUM, Git, disk_error, version
 from relay_git.git.store import OID, Oid
 from relay_git.session import SessionId
@@ -235,6 +236,7 @@ def write_private(file: Path, data: bytes) -> None:
             out.flush()
             os.fsync(out.fileno())
         part.replace(file)
+        sync_folder(file.parent)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise disk_error(error, f"{file.name} could not be written") from error

@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from relay_git.errors import RepoError
 from relay_git.git import submodule
+from relay_git.git.durable import sync_disks
 from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
 from relay_git.git.store import Oid, Store
@@ -85,6 +86,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
         for file in _links(repo, session):
             if file.exists():
                 write_private(_kept_link(repo, session, file), file.read_bytes())
+        sync_disks(place, repo.common_dir)  # git syncs no file that it checks out
         write_private(marker, session.encode() + b"\n")
         write_private(_fresh(repo, session), b"")
         _unfinished(repo, session).unlink()

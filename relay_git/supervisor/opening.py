@@ -91,6 +91,7 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
     with journal.writer(repo, session):
         try:
             write_private(repo.spool_dir(session) / "task", order.task.encode())
+            recover.note_boot(repo, session)
             worktree.exclude(repo)
             tip = _carried(around, session, base) if order.carry else base
             run = begin(around, entry)

@@ -12,9 +12,10 @@ from typing import Any
 
 from relay_git.contract.lifecycle import Event, State
 from relay_git.errors import LedgerConflict
-from relay_git.git import debris
-from relay_git.git.repo import Repo
-from relay_git.git.store import Store
+from relay_git.git import debris, durable
+from relay_git.git.mend import mend
+from relay_git.git.repo import Repo, write_private
+from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff
@@ -26,8 +27,27 @@ def settle(run: Run) -> None:
     debris.sweep(run.hook_dir)
     handoff.fence(run, None)
     handoff.restore_worktree(run)
+    _mend(run)
     if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED) and not handoff.is_still_the_snapshot(run):
         _keep_what_strayed(run)
+
+
+def _mend(run: Run) -> None:
+    """Where the machine has been off since a supervisor was last here: make good what was not on disk."""
+    repo, entry, boot = run.around.repo, run.tip.entry, durable.boot_id()
+    last = run.spool / "boot"
+    if boot and last.is_file() and last.read_text("ascii", "replace").strip() == boot:
+        return
+    known = (Oid(oid) for oid in (entry.snapshot, entry.base_commit) if oid)
+    for said in mend(repo, run.session, tuple(dict.fromkeys(known))):
+        run.mended[said] = None
+        run.around.teller.say(f"note: {said}")
+    note_boot(repo, run.session)
+
+
+def note_boot(repo: Repo, session: SessionId) -> None:
+    """From now on what is written in the session is lost only if the machine goes off again."""
+    write_private(repo.spool_dir(session) / "boot", durable.boot_id().encode() + b"\n")
 
 
 def tidy(repo: Repo, store: Store) -> None:

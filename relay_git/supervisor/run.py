@@ -17,6 +17,7 @@ from relay_git.agents.agent import Place
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State, step
 from relay_git.contract.redact import redact
 from relay_git.contract.sign import Key, Sealed
+from relay_git.git.durable import sync_disks
 from relay_git.git.repo import Repo
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, Store
@@ -55,6 +56,10 @@ class Surroundings:
     stop: Flag
     hurry: Flag = field(default_factory=Flag)
     terminal: Terminal | None = None
+
+
+# What such an entry names must outlive a power cut with it: commits that the agent's git has not synced, and the files.
+_ANNOUNCING = frozenset({Event.SNAPSHOT_TAKEN, Event.AGENT_DONE, Event.LANDED, Event.DROPPED})
 
 
 class Run:
@@ -109,6 +114,8 @@ class Run:
         entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
         # A reason quotes what an agent said on stderr, and refs must hold no secret.
         entry = replace(entry, reason=redact(entry.reason)[0], passed_over=tuple(map(_redacted, entry.passed_over)))
+        if event in _ANNOUNCING:
+            sync_disks(self.around.repo.common_dir, self.worktree)
         self.tip = journal.append(self.around.store, self.tip, entry, sealed)
 
 
