@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cli.scene import Demo, only_session, states
+from tests.seal.repo import Repo
 from tests.terminal.user import User
 
 ROOT = Path(__file__).parents[2]
@@ -68,3 +70,57 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         user.close()
     for pid in made.left():
         os.kill(pid, 9)
+
+
+class Session:
+    """A repository, the demo agent with a script, and users who type `git relay` in it."""
+
+    def __init__(self, repo: Repo, demo: Demo, relay) -> None:
+        self.repo, self.demo, self._relay = repo, demo, relay
+        self.users: list[User] = []
+
+    def type(self, *args: str) -> User:
+        """A user at a terminal who typed this."""
+        user = User(["git-relay", *args], cwd=self.repo.path)
+        self.users.append(user)
+        return user
+
+    def elsewhere(self, *args: str):
+        """The same in another terminal."""
+        return self._relay(*args, cwd=self.repo.path)
+
+    @property
+    def name(self) -> str:
+        return only_session(self.repo.path)
+
+    def states(self) -> list[dict]:
+        """The entries of the journal, oldest first."""
+        return states(self.repo.path, self.name)
+
+    def state(self) -> dict:
+        """The newest entry of the journal."""
+        return self.states()[-1]
+
+    def contract(self) -> dict:
+        """The newest contract, verified."""
+        return json.loads(self.elsewhere("show", self.name, "--json").stdout)["contract"]
+
+    def received(self) -> list[bytes]:
+        """Every byte that reached each TUI, in the order in which they were started."""
+        found = []
+        for file in (self.demo.home / "sessions").glob("*.jsonl"):
+            records = [json.loads(line) for line in file.read_text().splitlines()]
+            keys = b"".join(bytes.fromhex(r["hex"]) for r in records if r["type"] == "keys")
+            found.append((records[0]["at"], keys))
+        return [keys for _, keys in sorted(found)]
+
+
+@pytest.fixture
+def session(repo: Repo, tmp_path: Path, monkeypatch, relay) -> Iterator[Session]:
+    demo = Demo(tmp_path / "steps.json", tmp_path / "demo-home")
+    monkeypatch.setenv("RELAY_DEMO_STEPS", str(demo.script))
+    monkeypatch.setenv("RELAY_DEMO_HOME", str(demo.home))
+    made = Session(repo, demo, relay)
+    yield made
+    for user in made.users:
+        user.close()
