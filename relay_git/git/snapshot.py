@@ -201,9 +201,9 @@ class _Adding:
             "add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul", input=spec, env=self.env
         )
         said = [line for line in printable(done.stderr.decode("utf-8", "replace")).split("\n") if line.strip()]
+        # A folder that cannot be read is only a warning to git, and would be left out without a word.
+        self.refused += [line for line in said if "could not open directory" in line and line not in self.refused]
         if done.returncode == 0:
-            # A folder that cannot be read is only a warning to git, and would be left out without a word.
-            self.refused += [line for line in said if "could not open directory" in line and line not in self.refused]
             return ""
         self._lock.unlink(missing_ok=True)
         failed = failure("add", done.returncode, done.stderr, self.git.cwd)
