@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.scene import LIMIT, TAKE_OVER, commit, only_session, say, write
+from tests.cli.scene import LIMIT, TAKE_OVER, WORK, commit, only_session, say, write
 from tests.seal.repo import Repo
 
 LEG = [say("I begin."), write("made.txt", "made\n"), commit("Make it"), write("half.txt", "half\n"), LIMIT]
@@ -142,6 +142,25 @@ def crlf(make_repo, tmp_path: Path) -> Path:
     return repo.path
 
 
+def submodules(make_repo, tmp_path: Path) -> Path:
+    inner, repo = make_repo("inner"), make_repo()
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.path), "inner")
+    repo.commit("submodule")
+    inner.path.rename(tmp_path / "gone")
+    return repo.path
+
+
+def large_files(make_repo, tmp_path: Path) -> Path:
+    repo = make_repo()
+    if repo.try_git("lfs", "version").returncode != 0:
+        pytest.skip("git-lfs is not installed")
+    repo.git("lfs", "install", "--local")
+    repo.git("config", "lfs.url", "http://127.0.0.1:9")  # nothing may be asked for there
+    repo.git("lfs", "track", "*.txt")
+    repo.commit("large", {"big.txt": "big\n"})
+    return repo.path
+
+
 KINDS: list[Callable[..., Path]] = [
     sha256,
     reftable,
@@ -163,6 +182,8 @@ KINDS: list[Callable[..., Path]] = [
     relative_links,
     ignore_case,
     crlf,
+    submodules,
+    large_files,
 ]
 
 
@@ -196,3 +217,39 @@ def test_a_whole_handoff_works_from_start_to_landing_and_leaves_no_trace(
     assert ran.rc == 0, ran.stderr
     assert relay("uninstall", "--key", cwd=place).rc == 0
     assert "relay" not in Repo(place).git("for-each-ref") + Repo(place).git("worktree", "list")
+
+
+BEGUN = {
+    "merge": (["merge", "theirs"], "MERGE_HEAD"),
+    "rebase": (["rebase", "theirs"], "rebase-merge"),
+    "cherry-pick": (["cherry-pick", "theirs"], "CHERRY_PICK_HEAD"),
+    "revert": (["revert", "--no-edit", "HEAD~1"], "REVERT_HEAD"),
+    "bisect": (["bisect", "start", "HEAD", "HEAD~1"], "BISECT_LOG"),
+}
+
+
+@pytest.mark.parametrize("operation", BEGUN)
+def test_an_operation_that_stands_half_done_in_the_main_work_tree_stays_as_it_is(repo, relay, demo, operation) -> None:
+    repo.git("checkout", "-q", "-b", "theirs")
+    repo.commit("theirs", {"README.md": "# theirs\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit("first", {"README.md": "# first\n"})
+    repo.commit("ours", {"README.md": "# ours\n"})
+    args, mark = BEGUN[operation]
+    repo.try_git(*args)
+    assert (repo.git_dir / mark).exists()
+    demo.plays(WORK)
+    before, files = picture(repo.path), states_of(repo.git_dir)
+    ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    assert (picture(repo.path), states_of(repo.git_dir)) == (before, files)
+    assert relay("drop", "--force", cwd=repo.path).rc == 0
+    assert (picture(repo.path), states_of(repo.git_dir)) == (before, files)
+
+
+def states_of(git_dir: Path) -> dict[str, bytes]:
+    """The files in which git remembers what it is at."""
+    found = [f for f in git_dir.glob("*_*") if f.is_file()] + list(git_dir.glob("rebase-*/*"))
+    return {str(f.relative_to(git_dir)): f.read_bytes() for f in found if f.is_file()} | {
+        "index": (git_dir / "index").read_bytes()
+    }

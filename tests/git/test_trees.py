@@ -6,12 +6,15 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from tests.cli.owner import without_privileges
 from tests.git.conftest import Session, open_session
+from tests.seal.environment import ROOT
 from tests.seal.repo import Repo
 
 NESTED = ("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "inner")
@@ -283,6 +286,30 @@ def test_large_files_that_git_lfs_keeps_are_stored_as_its_pointers(session, monk
     taken = session.snapshot(max_file=100_000)
     assert (taken.tree, taken.losses) == (want, ())
     assert session.at.git("show", "HEAD:big.bin").startswith("version https://git-lfs")
+
+
+LOCKED = """
+import sys
+from pathlib import Path
+from tests.cli.owner import without_privileges
+from tests.git.conftest import open_session
+from tests.seal.repo import Repo
+
+session = open_session(Repo(Path(sys.argv[1])))
+for n in range(250):
+    session.at.write(f"closed-{n}", "x").chmod(0)
+session.at.write("shut/x", "x").parent.chmod(0)
+session.at.write("good.txt", "x")
+taken = session.snapshot()
+(session.at.path / "shut").chmod(0o700)
+print(session.store.find(taken.tree, b"good.txt") is not None, len(taken.losses), "shut" in " ".join(taken.losses))
+"""
+
+
+def test_files_and_folders_that_nobody_may_read_are_named(repo) -> None:
+    argv = without_privileges([sys.executable, "-c", LOCKED, str(repo.path)])
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "True 201 True\n", done.stderr
 
 
 def test_more_files_that_cannot_be_read_than_anybody_would_list(session, tmp_path) -> None:
