@@ -7,7 +7,7 @@ from typing import Any
 from relay_git.cli import context
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS, Event, State
-from relay_git.errors import ExitCode, RelayError
+from relay_git.errors import ExitCode, FormatTooNew, RelayError
 from relay_git.git.repo import Repo
 from relay_git.git.store import Store
 from relay_git.ledger import journal
@@ -51,7 +51,8 @@ def _standing_or_damage(repo: Repo, store: Store, session: SessionId) -> dict[st
     try:
         return _standing(repo, store, session)
     except RelayError as error:
-        known = {"id": session, "state": "DAMAGED", "reason": str(error), "next": f"{error}; {error.hint}"}
+        word = "NEWER" if isinstance(error, FormatTooNew) else "DAMAGED"
+        known = {"id": session, "state": word, "reason": str(error), "next": f"{error}; {error.hint}"}
         flags = {"running": False, "interrupted": False, "dropped": False, "leg": 0}
         lists: dict[str, Any] = {"legs": [], "candidates": [], "passedOver": []}
         texts = ("title", "agent", "at", "startedAt", "branch", "worktree", "baseCommit", "contractId")

@@ -8,6 +8,7 @@ and `contract.md`; an entry that tells of a new snapshot has that as its second 
 from __future__ import annotations
 
 import fcntl
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -23,6 +24,7 @@ from relay_git.git.store import BLOB_MODE, ZERO, Commit, Oid, RefUpdate, Store, 
 from relay_git.session import SessionId
 
 FORMAT, VERSION = "git-relay-state", 1
+UPGRADE = "pip install --upgrade git-relay"
 _OF_THE_NEXT = (Event.CHOSEN, Event.LAUNCHED, Event.IDENTIFIED)  # the leg of such an entry is still the one before
 _KEEPING = frozenset({Event.SNAPSHOT_TAKEN, Event.AGENT_DONE, Event.LANDED, Event.DROPPED})
 _CONTRACT_FILES = (b"contract.json", b"contract.md")
@@ -168,7 +170,7 @@ def parse(data: bytes) -> Entry:
     if body.get("format") != FORMAT or not isinstance(body.get("version"), int):
         raise RepoError("a journal entry is damaged: it is not in git relay's format", hint="git fsck")
     if body["version"] > VERSION:
-        raise FormatTooNew("the session was written by a newer git relay", hint="pip install --upgrade git-relay")
+        raise FormatTooNew("the session was written by a newer git relay", hint=UPGRADE)
     try:
         values = {name: read(body[member]) for name, member, read in _MEMBERS if member in body}
         return Entry(**values)
@@ -281,6 +283,16 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - JSON
     return _typed(value, int)
 
 
+def _word(kind: Callable[[str], Any], value: Any) -> Any:  # noqa: ANN401 - JSON
+    """A word of a closed set; one that we do not know was added since, also where the version did not change."""
+    try:
+        return kind(_text(value))
+    except ValueError as error:
+        if re.fullmatch(r"[A-Za-z_-]{1,40}", str(value)) is None:
+            raise
+        raise FormatTooNew(f"the session was written by a newer git relay ({value})", hint=UPGRADE) from error
+
+
 def _text(value: Any) -> Any:  # noqa: ANN401 - JSON
     if type(value) is not str:
         raise ValueError("not a str")
@@ -294,8 +306,8 @@ def _typed(value: Any, kind: type) -> Any:  # noqa: ANN401 - JSON
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "state": State,
-    "event": Event,
+    "state": lambda value: _word(State, value),
+    "event": lambda value: _word(Event, value),
     "leg": _number,
     "pid": _number,
     "pid_started": _number,

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from relay_git.contract.canonical import glance
 from relay_git.contract.sign import Key
-from relay_git.contract.verify import ExpectedPlace, Outcome, Refused, Verification, Verified, verify
+from relay_git.contract.verify import VERSION, ExpectedPlace, Outcome, Refused, Verification, Verified, verify
 from relay_git.errors import FormatTooNew, RelayError, SignatureRefused
 from relay_git.git.repo import Repo
 from relay_git.git.store import Oid, Store
@@ -184,6 +184,18 @@ def current(repo: Repo, store: Store, key: Key, session: SessionId) -> Verified:
             hint=f"git relay verify {session}",
         )
     return verdict
+
+
+def refuse_newer(store: Store, tip: Recorded) -> None:
+    """Raises FormatTooNew where the current contract follows rules that this version does not know.
+
+    To go on from it would leave out what only a newer git relay can read.
+    """
+    version = glance((store.blob(tip.contract) if tip.contract else None) or b"").get("version")
+    if type(version) is int and version > VERSION:
+        raise FormatTooNew(
+            f"the contract {tip.entry.contract_id} was written by a newer git relay", hint=journal.UPGRADE
+        )
 
 
 def _rows(

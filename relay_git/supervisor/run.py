@@ -21,7 +21,7 @@ from relay_git.git.durable import sync_disks
 from relay_git.git.repo import Repo
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, Store
-from relay_git.ledger import journal
+from relay_git.ledger import journal, replay
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
 from relay_git.session import LimitNotice, SessionId
 from relay_git.supervisor.process import Mark
@@ -129,8 +129,10 @@ def begin(around: Surroundings, entry: Entry) -> Run:
 
 
 def take_up(around: Surroundings, session: SessionId) -> Run:
-    """The run of a session that exists, from its journal's tip."""
-    return Run(around, journal.tip(around.store, session))
+    """The run of a session that exists, from its journal's tip; raises FormatTooNew where we would not read it all."""
+    tip = journal.tip(around.store, session)
+    replay.refuse_newer(around.store, tip)
+    return Run(around, tip)
 
 
 def stamp(now: datetime) -> str:
