@@ -56,7 +56,7 @@ _PLUGIN = """export const GitRelayRetries = async () => ({
   event: async ({ event }) => {
     if (event.type !== "session.status" || event.properties?.status?.type !== "retry") return
     const { sessionID, status } = event.properties
-    process.stdout.write(JSON.stringify({ type: "session.status", sessionID, status }) + "\\n")
+    process.stdout.write(JSON.stringify({ type: event.type, timestamp: Date.now(), sessionID, status }) + "\\n")
   },
 })
 """
@@ -108,7 +108,7 @@ class Opencode:
             case "step_finish" if part.get("reason") == "stop":
                 return (Ended(True),)
             case "session.status":
-                retry = retry_notice(jsonl.record(record.get("status")))
+                retry = retry_notice(jsonl.record(record.get("status")), jsonl.epoch_time(record.get("timestamp")))
                 return (retry,) if retry else ()
             case "error":
                 return _hear_error(record)

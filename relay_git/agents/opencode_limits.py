@@ -13,6 +13,7 @@ from datetime import datetime
 
 from relay_git.agents import jsonl
 from relay_git.agents.agent import Retrying
+from relay_git.agents.draft import cut
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal, retry_after
 from relay_git.session import LimitKind, LimitNotice
@@ -30,13 +31,12 @@ def error_notice(error: Record, at: datetime | None) -> LimitNotice | None:
     )
 
 
-def retry_notice(status: Record) -> Retrying | None:
-    """The wait that opencode announces to its plugins."""
+def retry_notice(status: Record, at: datetime | None) -> Retrying | None:
+    """The wait that opencode announces to its plugins at this time."""
     if status.get("type") != "retry":
         return None
     said, until = jsonl.text(status.get("message")), jsonl.epoch_time(status.get("next"))
-    found = refusal(said, body=said)
-    notice = LimitNotice(
-        found.kind if found else LimitKind.OVERLOAD, found.evidence if found else said[:300], None, until
-    )
-    return Retrying(notice, attempt=jsonl.count(status.get("attempt")))
+    wait = (until - at).total_seconds() if until and at else None
+    found = refusal(said, body=said, wait=wait, at=at)
+    kind, evidence = (found.kind, found.evidence) if found else (LimitKind.OVERLOAD, cut(said, 300))
+    return Retrying(LimitNotice(kind, evidence, None, until), attempt=jsonl.count(status.get("attempt")))

@@ -42,6 +42,10 @@ class OpencodeReader:
         draft.records -= 2
         self._back_to = jsonl.text(_object(session.get("revert")).get("messageID"))
 
+    def goes_on_as(self, other: OpencodeReader) -> bool:
+        """Whether the session's row says the same of what was taken back."""
+        return self._back_to == other._back_to
+
     def message(self, key: str, message: Record, parts: list[Record]) -> None:
         """Take the next message with its parts."""
         if self._back_to and key >= self._back_to and self._mark is None:

@@ -9,6 +9,7 @@ wrote it (not seen live).
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 from collections.abc import Iterator
@@ -17,13 +18,18 @@ from pathlib import Path
 from relay_git.agents import jsonl, shelf
 from relay_git.agents.jsonl import Record
 from relay_git.agents.opencode_reader import OpencodeReader
-from relay_git.agents.sqlite import Database, Mirror, Value, opened
+from relay_git.agents.sqlite import Database, Mirror, Row, Value, opened
 from relay_git.session import SessionRecord
 
 _MAX_FILE = 32 << 20
 _MAX_FILES = 100_000
 _MAX_SUBAGENTS = 200
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+# The newest messages may still change; what was before them is not read again as long as its dates stay.
+_UNSETTLED = 8
+_MESSAGES = "SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id"
+_DATED = "SELECT id, time_updated FROM message WHERE session_id = ? ORDER BY time_created, id"
+_PARTS = "SELECT message_id, count(*), max(time_updated) FROM part WHERE session_id = ? GROUP BY message_id"
 _SESSION = ("id", "directory", "version", "time_created", "time_updated", "revert")
 
 
@@ -41,21 +47,22 @@ class InDatabase:
     """Follows one session in a database; an empty id means the newest that is no subagent's."""
 
     def __init__(self, path: Path, native_id: str, worktree: Path) -> None:
-        self._path, self._id, self._worktree = path, native_id, worktree
+        self._id, self._worktree = native_id, worktree
         self._mirror = Mirror(path)
         self._record = SessionRecord("opencode", native_id)
+        self._settled: tuple[list[Row], OpencodeReader] = ([], OpencodeReader(worktree))
 
     def poll(self) -> bool:
         """Read the session anew if the database has changed."""
         if not self._mirror.changed():
             return False
         with self._mirror.opened() as database:
-            reader = OpencodeReader(self._worktree)
             if isinstance(database, Database):
-                self._read(database, reader, self._id or _newest(database))
+                reader = self._read(database, self._id or _newest(database))
                 for trouble in database.trouble:
                     reader.draft.lose(trouble)
             else:
+                reader = OpencodeReader(self._worktree)
                 reader.draft.lose(database)
         self._record = reader.record()
         return True
@@ -67,22 +74,40 @@ class InDatabase:
             self._mirror.close()
         return self._record
 
-    def _read(self, database: Database, reader: OpencodeReader, native_id: str) -> None:
+    def _read(self, database: Database, native_id: str) -> OpencodeReader:
+        fresh = OpencodeReader(self._worktree)
         columns = {table: set(database.columns(table)) for table in ("session", "message", "part", "todo")}
         if not ({"id"} <= columns["session"] and {"id", "session_id", "data"} <= columns["message"]):
-            reader.draft.lose("the database has not the tables that opencode is known to write")
-            return
+            fresh.draft.lose("the database has not the tables that opencode is known to write")
+            return fresh
         known = [name for name in _SESSION if name in columns["session"]]
         row = next(database.rows(f"SELECT {', '.join(known)} FROM session WHERE id = ?", native_id), None)  # noqa: S608
         if row is None:
-            return
-        reader.begin(dict(zip(known, row, strict=True)))
-        _messages(database, reader, native_id)
+            return fresh
+        fresh.begin(dict(zip(known, row, strict=True)))
+        reader = self._fold(database, fresh, native_id, {"time_updated"} <= columns["message"] & columns["part"])
         if {"session_id", "content", "status", "position"} <= columns["todo"]:
             todos = "SELECT content, status FROM todo WHERE session_id = ? ORDER BY position"
             reader.todos([{"content": c, "status": s} for c, s in database.rows(todos, native_id)])
         if "parent_id" in columns["session"]:
             self._subagents(database, reader, native_id)
+        return reader
+
+    def _fold(self, database: Database, fresh: OpencodeReader, native_id: str, dated: bool) -> OpencodeReader:
+        """Hand over the session's messages: only what follows the last state that still stands, where there is one."""
+        messages = list(database.rows(_DATED if dated else _MESSAGES, native_id))
+        if dated:  # a part may change and its message not
+            parts = {key: rest for key, *rest in database.rows(_PARTS, native_id)}
+            messages = [(*message, *parts.get(message[0], ())) for message in messages]
+        known, settled = self._settled
+        goes_on = bool(dated and known and messages[: len(known)] == known and settled.goes_on_as(fresh))
+        reader = copy.deepcopy(settled) if goes_on else fresh
+        reader.draft.last_activity = fresh.draft.last_activity
+        for at in range(len(known) if goes_on else 0, len(messages)):
+            if at == len(messages) - _UNSETTLED:
+                self._settled = messages[:at], copy.deepcopy(reader)
+            _hand_over(database, reader, messages[at][0])
+        return reader
 
     def _subagents(self, database: Database, reader: OpencodeReader, native_id: str) -> None:
         """Sessions below this one, to any depth, each once."""
@@ -99,7 +124,8 @@ class InDatabase:
                 queue.append(name)
                 theirs = OpencodeReader(self._worktree)
                 theirs.draft.cwd = reader.draft.cwd
-                _messages(database, theirs, name)
+                for (key,) in database.rows(_MESSAGES, name):
+                    _hand_over(database, theirs, key)
                 reader.subagent(name, theirs)
 
 
@@ -108,18 +134,13 @@ def _newest(database: Database) -> str:
     return str(database.value(f"SELECT id FROM session {own} ORDER BY time_created DESC, id DESC LIMIT 1") or "")  # noqa: S608
 
 
-def _messages(database: Database, reader: OpencodeReader, native_id: str) -> None:
-    """Hand over the messages one by one: a value that is too big costs its own row only."""
-    ids = "SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id"
-    parts = "SELECT id FROM part WHERE message_id = ? ORDER BY id"
-    for (key,) in database.rows(ids, native_id):
-        message = _data(database, reader, "SELECT data FROM message WHERE id = ?", key)
-        if message is None:
-            continue
-        found = (
-            _data(database, reader, "SELECT data FROM part WHERE id = ?", part) for (part,) in database.rows(parts, key)
-        )
-        reader.message(jsonl.text(key), message, [part for part in found if part is not None])
+def _hand_over(database: Database, reader: OpencodeReader, key: Value) -> None:
+    """One message, read by itself: a value that is too big costs its own row only."""
+    message = _data(database, reader, "SELECT data FROM message WHERE id = ?", key)
+    if message is not None:
+        ids = database.rows("SELECT id FROM part WHERE message_id = ? ORDER BY id", key)
+        parts = (_data(database, reader, "SELECT data FROM part WHERE id = ?", part) for (part,) in ids)
+        reader.message(jsonl.text(key), message, [part for part in parts if part is not None])
 
 
 def _data(database: Database, reader: OpencodeReader, sql: str, key: Value) -> Record | None:

@@ -60,17 +60,15 @@ def refusal(
     `wait` the seconds that the service asked for, `at` the time of the record, from which waits count.
     """
     said, body = said[:4_096], body[:16_384]
-    told = seconds_in(said)
-    daily = _CODES[0][1].search(body) is not None
-    # A short delay beside a daily quota is when to ask again, not when there is anything left.
-    seconds = next((s for s in (told, wait) if s is not None and (s >= _LONG or not daily)), None)
+    told, daily = seconds_in(said), _CODES[0][1].search(body) is not None
+    # Of several waits the longest is meant. A short one beside a daily quota is when to ask again, not when there is
+    # anything left.
+    seconds = max((s for s in (told, wait) if s is not None and (s >= _LONG or not daily)), default=None)
     kind = _kind(said, status, body)
     if kind is None:
         return None
-    if kind in (LimitKind.RATE, LimitKind.USAGE) and told is not None:
-        kind = LimitKind.USAGE if daily or told >= _LONG else LimitKind.RATE
-    elif kind is LimitKind.RATE and seconds is not None and seconds >= _LONG:
-        kind = LimitKind.USAGE
+    if kind in (LimitKind.RATE, LimitKind.USAGE) and seconds is not None and (told is not None or seconds >= _LONG):
+        kind = LimitKind.USAGE if daily or seconds >= _LONG else LimitKind.RATE
     evidence = cut(" ".join(said.split()) or f"status {status}", 300)
     return LimitNotice(kind, evidence, None, _after(at, seconds))
 

@@ -32,7 +32,7 @@ _TRIES = 5
 # After so many steps of SQLite's machine a query is in a database that was built to never end.
 _MAX_STEPS = 500_000_000
 _STEPS_A_CALL = 1_000_000
-_FUNCTIONS = ("length", "substr")
+_FUNCTIONS = ("length", "substr", "count", "max")
 _ON_DISK = "/var/tmp"  # noqa: S108 - a folder of our own is made in it; /tmp may lie in memory
 
 

@@ -137,7 +137,7 @@ def test_a_daily_quota_of_gemini_is_a_usage_limit() -> None:
 def test_a_wait_of_two_hours_that_opencode_keeps_to_itself_is_heard_of_our_plugin() -> None:
     (retry,) = heard("opencode", "rate-limit-429-retry-after-7200")
     assert isinstance(retry, Retrying)
-    assert (retry.notice.kind, retry.attempt) == (LimitKind.RATE, 1)
+    assert (retry.notice.kind, retry.attempt) == (LimitKind.USAGE, 1)
     assert retry.notice.resets_at == datetime(2026, 11, 29, 20, 44, 20, 824000, UTC)
 
 
@@ -295,3 +295,29 @@ def test_lengths_of_time_are_read_and_nothing_else() -> None:
     assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
     assert retry_after({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
     assert retry_after("no headers") is None
+
+
+def test_going_on_from_an_earlier_state_is_the_same_as_reading_anew(written) -> None:
+    path, owner = written
+    session = AGENTS["opencode"].sessions(path)[-1]
+    following = AGENTS["opencode"].follow(path, session, RECORDED_AT)
+
+    def same() -> bool:
+        following.poll()
+        return following.record() == follow("opencode", path, session)
+
+    for number in range(30):
+        message = {"role": "assistant", "time": {"created": 1, "completed": 2}, "tokens": {"input": 1, "output": 1}}
+        part = {"type": "tool", "tool": "bash", "callID": f"c{number}", "state": {"status": "running"}}
+        name = f"msg_z{number:02}"
+        values = (name, session, 1795977500000 + number, json.dumps(message))
+        owner.execute("INSERT INTO message VALUES (?, ?, ?, 0, ?)", values)
+        owner.execute("INSERT INTO part VALUES (?, ?, ?, 0, 0, ?)", (f"prt_{name}", name, session, json.dumps(part)))
+        assert same()
+    done = json.dumps({**part, "state": {"status": "completed"}, "callID": "c3"})
+    owner.execute("UPDATE part SET data = ?, time_updated = 9 WHERE message_id = 'msg_z03'", (done,))
+    assert same()
+    owner.execute("UPDATE session SET revert = json_object('messageID', 'msg_z20') WHERE id = ?", (session,))
+    assert same()
+    owner.execute("DELETE FROM message WHERE id = 'msg_z10'")
+    assert same()
