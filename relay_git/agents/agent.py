@@ -70,6 +70,8 @@ class Launch:
     leg's private folder before the start, by name. `native_id` is the tool's session id where we may choose it.
     `grants` says in words what the agent may do. `ends_turn` says that a hook of the tool's own, given for this run
     only, ends the turn after a tool call when `end-turn` stands in the `relay` folder of the worktree's git dir.
+    `hides_git_config` says that the tool's commands do not see the user's own git configuration, so that who commits
+    has to be handed over.
     """
 
     argv: tuple[str, ...]
@@ -80,6 +82,7 @@ class Launch:
     native_id: str = ""
     drop_env: tuple[str, ...] = ()
     ends_turn: bool = False
+    hides_git_config: bool = False
 
 
 @dataclass(frozen=True, slots=True)

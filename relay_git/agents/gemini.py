@@ -80,7 +80,9 @@ class Gemini:
             "--session-id",
             native_id,
         )
-        return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
+        words = prompt.encode("utf-8", "replace")
+        # Its shell tool points git's global and system configuration at nothing.
+        return Launch(argv, words, {}, full_grants(self.name), {}, native_id, hides_git_config=True)
 
     def hear(self, line: bytes) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers and tool results say nothing of a limit."""

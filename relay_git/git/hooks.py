@@ -18,6 +18,7 @@ import errno
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -157,13 +158,19 @@ def uninstall(repo: Repo) -> tuple[Path, ...]:
     return tuple(changed)
 
 
-def environment(chosen: HookPlan, command: str) -> dict[str, str]:
+def identity(git: Git) -> dict[str, str]:
+    """Who the user is in commits, by the names of git's settings."""
+    named = {key: git.text("config", "--get", key, ok=(0, 1)) for key in ("user.name", "user.email")}
+    return {key: value for key, value in named.items() if value}
+
+
+def environment(chosen: HookPlan, command: str, settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """What to add to the agent's environment so that its git knows `git relay`, the hook and the user's own hooks.
 
     `command` is how git relay is called. The alias is for shells that set PATH anew, as login shells do; where
-    `git-relay` is on PATH, git takes that.
+    `git-relay` is on PATH, git takes that. `settings` are handed over as well.
     """
-    pairs = {"alias.relay": f"!{command}"}
+    pairs = {"alias.relay": f"!{command}", **(settings or {})}
     if chosen.route is Route.CONFIGURED and chosen.file is not None:
         # git gives it to a shell of its own, which reads the script itself: a second shell would cost a millisecond.
         pairs |= {"hook.git-relay.event": EVENT, "hook.git-relay.command": f". {shlex.quote(str(chosen.file))}"}

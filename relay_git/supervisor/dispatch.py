@@ -123,7 +123,8 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
         around.teller.say(f"  {line}")
     env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
     ourselves = shlex.join([sys.executable, "-m", "relay_git"])
-    env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves) | dict(plan.env)
+    named = hooks.identity(around.repo.session_git(run.session)) if plan.hides_git_config else None
+    env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves, named) | dict(plan.env)
     log = handoff.log_dir(run, leg, agent.name)
     words = place.private_dir / "prompt"
     # The journal tells of a start when there is a pid: should we die before that, this says whose the work is.

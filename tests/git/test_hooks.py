@@ -375,3 +375,15 @@ def test_configured_hooks_leave_no_trace_in_the_repository(session) -> None:
     assert (session.marks / "safepoints").exists()
     assert (session.main.git_dir / "config").read_bytes() == config
     assert not (session.main.git_dir / "hooks" / "post-commit").exists()
+
+
+def test_settings_can_be_handed_over_to_an_agent_whose_tool_hides_the_users(session, repo) -> None:
+    repo.git("config", "user.name", "Dev O'Per")
+    named = hooks.identity(session.repo.session_git(session.id))
+    assert named["user.name"] == "Dev O'Per"
+    env = hooks.environment(hooks.plan(session.repo, session.at.path), "git-relay", named)
+    hidden = {**os.environ, **env, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    told = subprocess.run(
+        ["git", "config", "user.email"], cwd="/", env=hidden, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == named["user.email"]
