@@ -38,7 +38,8 @@ def sandbox_settings(place: Place, readable: Path | None = None) -> dict[str, ob
     try:
         refs = [*_beside(common / "refs", "heads"), *_beside(common / "refs" / "heads", "relay")]
         logs = [*_beside(common / "logs", "refs"), *_beside(common / "logs" / "refs" / "heads", "relay")]
-        others = _beside(common, *_NEEDED)
+        # The worktree itself may lie in there, where the repository is bare.
+        others = [path for path in _beside(common, *_NEEDED) if path not in place.worktree.parents]
     except OSError as error:
         return Unsupported(f"the git dir cannot be listed: {error.strerror}")
     # A new branch would be gone after the command that made it, and HEAD would name nothing: better it fails at once.
