@@ -29,6 +29,26 @@ def sync_folder(folder: Path) -> None:
             os.close(fd)
 
 
+def rewrite(file: Path, data: bytes, mode: int) -> None:
+    """Give a file of the user's other bytes: at any moment, also after a power cut, it holds the old ones or the new.
+
+    A link stays one. What a kill leaves beside it has a fixed name, so the next call takes its place.
+    """
+    target = file.resolve()
+    part = target.with_name(f".{target.name}.git-relay")
+    try:
+        with part.open("wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        part.chmod(mode & 0o7777)
+        part.replace(target)
+        sync_folder(target.parent)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
 def sync_disks(*places: Path) -> None:
     """One call a file system, however many files there are; raises OSError where the disk fails."""
     seen = {place.stat().st_dev: place for place in places if place.exists()}

@@ -24,6 +24,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from relay_git.errors import RepoError
+from relay_git.git.durable import rewrite
 from relay_git.git.repo import SESSIONS, Repo, write_private
 from relay_git.git.run import Git, disk_error, version
 from relay_git.session import SessionId
@@ -100,7 +101,7 @@ def install(chosen: HookPlan) -> HookPlan:
         head, _, rest = _BLOCK.sub(b"", text).partition(b"\n")
         wanted = head + b"\n" + _block(made=not there or _MADE in text) + rest
         if wanted != text:
-            _replace(file, wanted, file.stat().st_mode if there else 0o755)
+            rewrite(file, wanted, file.stat().st_mode if there else 0o755)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_error(error, "the post-commit hook could not be written") from error
@@ -151,7 +152,7 @@ def uninstall(repo: Repo) -> tuple[Path, ...]:
                 if left == _ALONE and _MADE in text:
                     file.unlink()
                 else:
-                    _replace(file, left, file.stat().st_mode)
+                    rewrite(file, left, file.stat().st_mode)
             except OSError as error:
                 raise disk_error(error, "our block could not be taken out of a hook") from error
             changed.append(file)
@@ -258,15 +259,3 @@ def _quoted(path: Path) -> str:
 
 def _read(file: Path) -> bytes:
     return file.read_bytes() if file.is_file() else b""
-
-
-def _replace(file: Path, data: bytes, mode: int) -> None:
-    target = file.resolve()  # a hook may be a link into a shared folder: the link stays
-    part = target.with_name(f".{target.name}.git-relay")
-    try:
-        part.write_bytes(data)
-        part.chmod(mode & 0o7777)
-        part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

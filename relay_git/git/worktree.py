@@ -18,7 +18,7 @@ from filelock import FileLock
 
 from relay_git.errors import RepoError
 from relay_git.git import submodule
-from relay_git.git.durable import sync_disks
+from relay_git.git.durable import rewrite, sync_disks
 from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
 from relay_git.git.store import Oid, Store
@@ -49,8 +49,8 @@ def exclude(repo: Repo) -> None:
         if EXCLUDE_LINE.encode() not in text.splitlines():
             gap = b"" if not text or text.endswith(b"\n") else b"\n"
             file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("ab") as out:
-                out.write(gap + EXCLUDE_LINE.encode() + b"\n")
+            mode = file.stat().st_mode if file.exists() else 0o644
+            rewrite(file, text + gap + EXCLUDE_LINE.encode() + b"\n", mode)
     except OSError as error:
         raise disk_error(error, "the repository's exclude file could not be written") from error
 
@@ -62,7 +62,7 @@ def unexclude(repo: Repo) -> bool:
     kept = [line for line in lines if line.strip() != EXCLUDE_LINE.encode()]
     if len(kept) == len(lines):
         return False
-    file.write_bytes(b"".join(kept))
+    rewrite(file, b"".join(kept), file.stat().st_mode)
     return True
 
 
@@ -286,10 +286,12 @@ def _refuse_links(home: Path) -> None:
 def _clear_half_made(repo: Repo, session: SessionId) -> None:
     """Take away what an interrupted `worktree add` of this very session left; what else lies there is moved aside."""
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    ours = _read_small(place / ".git") == os.fsencode(f"gitdir: {git_dir}\n")
+    # The place was free: while the adding is not finished all in it is ours, whatever a power cut has left of it.
+    made = _unfinished(repo, session).exists()
+    ours = made or _read_small(place / ".git") == os.fsencode(f"gitdir: {git_dir}\n")
     if place.exists() and not ours and any(place.iterdir()):
         raise RepoError(f"{place} is in the way and is not a worktree of git relay", hint=f"mv {place} {place}.old")
-    if ours and not _unfinished(repo, session).exists():
+    if ours and not made:
         number = next(n for n in range(1, 10_000) if not place.with_name(f"{place.name}.aside-{n}").exists())
         place.rename(place.with_name(f"{place.name}.aside-{number}"))
     submodule.keep_modules(repo, session)

@@ -25,7 +25,7 @@ from relay_git.git.repo import write_private
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
-from relay_git.session import SessionRecord
+from relay_git.session import SessionId, SessionRecord
 from relay_git.supervisor import pause, process
 from relay_git.supervisor.process import end_tree
 from relay_git.supervisor.run import Run, base_of
@@ -90,10 +90,14 @@ def fence(run: Run, watcher: Watcher | None) -> None:
     pause.lower_flag(run)
     _clear_masks(run)
     dead = worktree.clear_dead_locks(run.around.repo, run.session)
-    own = (worktree.branch_of(run.session), journal.ref_of(run.session), notes.ref_of(run.session))
-    dead += debris.break_locks(run.around.repo.common_dir, own)
+    dead += debris.break_locks(run.around.repo.common_dir, refs_of(run.session))
     if dead:
         run.around.teller.say(f"a git that was ended had left its lock ({', '.join(dead)}); it is removed")
+
+
+def refs_of(session: SessionId) -> tuple[str, ...]:
+    """All that git relay moves for a session."""
+    return worktree.branch_of(session), journal.ref_of(session), notes.ref_of(session)
 
 
 def _clear_masks(run: Run) -> None:

@@ -59,6 +59,7 @@ def tidy(repo: Repo, store: Store) -> None:
         # Who opens a session holds its lock from the first file on.
         with contextlib.suppress(LedgerConflict), journal.writer(repo, session):
             if store.ref(journal.ref_of(session)) is None:
+                debris.break_locks(repo.common_dir, handoff.refs_of(session))
                 for place in (repo.spool_dir(session), repo.log_dir(session)):
                     shutil.rmtree(place, ignore_errors=True)
                 repo.lock_file(session).unlink(missing_ok=True)
