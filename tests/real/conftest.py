@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -17,6 +18,7 @@ from tests.seal.repo import Repo
 FAKE = "sk-test-not-a-key"
 # What the CLIs and their sandboxes need beside git and a shell lies in the system's own folders.
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+REAL = ("claude", "codex", "opencode", "gemini", "qwen", "copilot")
 OUTSIDE_PATH = os.environ.get("PATH", "")  # read before the seal
 
 
@@ -96,8 +98,9 @@ def agent_repo(scratch: Path) -> Repo:
 @pytest.fixture
 def base_env(agent_home: Path) -> dict[str, str]:
     """What every command in the namespace gets: the sealed variables, the agents' home, `git-relay` and the system."""
-    programs = [path.parent for name in ("claude", "codex") if (path := agent_program(name))]
-    node = shutil.which("node", path=OUTSIDE_PATH)
+    programs = [path.parent for name in REAL if (path := agent_program(name))]
+    # Qwen Code wants a newer node than most machines have: install.sh puts one beside it.
+    node = agent_program("node") or shutil.which("node", path=OUTSIDE_PATH)
     path = [*map(str, programs), os.environ["PATH"], *([str(Path(node).parent)] if node else []), SYSTEM_PATH]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "PYTEST_", "GIT_CONFIG_GLOBAL"))}
     own = {"HOME": str(agent_home), "TMPDIR": str(agent_home.parent / "tmp"), "SHELL": "/bin/bash"}
@@ -143,3 +146,79 @@ def codex_env(agent_home: Path) -> Callable[..., dict[str, str]]:
         return {"CODEX_HOME": str(folder), "FAKE_KEY": FAKE}
 
     return env
+
+
+@pytest.fixture
+def opencode_env() -> Callable[[Model], dict[str, str]]:
+    """`opencode_env(model)`: the variables that make opencode ask this model."""
+
+    def env(model: Model) -> dict[str, str]:
+        options = {"baseURL": f"{model.url}/v1", "apiKey": FAKE}
+        limit = {"context": 200_000, "output": 32_000}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": options}
+        provider["models"] = {"scripted-model": {"name": "Scripted", "limit": limit}}
+        config = {"autoupdate": False, "share": "disabled", "provider": {"scripted": provider}}
+        named = {"model": "scripted/scripted-model", "small_model": "scripted/scripted-model"}
+        off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
+        return {
+            "OPENCODE_CONFIG_CONTENT": json.dumps({**config, **named}),
+            "npm_config_fetch_retries": "0",  # it looks for packages that it does not need
+            **{f"OPENCODE_DISABLE_{name}": "1" for name in off},
+        }
+
+    return env
+
+
+@pytest.fixture
+def gemini_env(agent_home: Path) -> Callable[[Model], dict[str, str]]:
+    """`gemini_env(model)`: the variables that make Gemini CLI ask this model; writes its settings."""
+
+    def env(model: Model) -> dict[str, str]:
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+        }
+        _write(agent_home / ".gemini" / "settings.json", settings)
+        return {"GEMINI_API_KEY": FAKE, "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_CLI_NO_RELAUNCH": "true"}
+
+    return env
+
+
+@pytest.fixture
+def qwen_env(agent_home: Path) -> Callable[[Model], dict[str, str]]:
+    """`qwen_env(model)`: the variables that make Qwen Code ask this model; writes its settings."""
+
+    def env(model: Model) -> dict[str, str]:
+        settings = {
+            "security": {"auth": {"selectedType": "openai"}},
+            "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+        }
+        _write(agent_home / ".qwen" / "settings.json", settings)
+        return {"OPENAI_API_KEY": FAKE, "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "scripted-model"}
+
+    return env
+
+
+@pytest.fixture
+def copilot_env() -> Callable[[Model], dict[str, str]]:
+    """`copilot_env(model)`: the variables that make Copilot CLI ask this model, without GitHub."""
+
+    def env(model: Model) -> dict[str, str]:
+        return {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{model.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": FAKE,
+            "COPILOT_MODEL": "gpt-5.4",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+
+    return env
+
+
+def _write(path: Path, settings: dict[str, Any]) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))

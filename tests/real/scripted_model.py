@@ -1,10 +1,11 @@
-"""A scripted stand-in for the model providers of Claude Code (Messages) and Codex (Responses), on 127.0.0.1 only.
+"""A scripted stand-in for the model providers of the agents, on 127.0.0.1 only.
 
     python -m tests.real.scripted_model --script S.json --log L.jsonl --port-file F [--port N]
 
 A script is JSON:
 
-    {"claude": PLAY, "codex": PLAY}       one play for each API (Anthropic Messages, OpenAI Responses), or
+    {"claude": PLAY, "codex": PLAY,       one play for each API (Anthropic Messages, OpenAI Responses,
+     "chat": PLAY, "gemini": PLAY}        OpenAI Chat Completions, Gemini), or
     PLAY                                  one play for whoever asks
 
     PLAY  {"turns":  [TURN, ...],                               one for each main request, in order
@@ -24,7 +25,8 @@ A script is JSON:
            "sticky": true   "times": N                          never leave this turn; play it N times
            "usage": {"in": N, "out": N}                         token counts
 
-`{{cwd}}` in a turn is the folder that the asking agent works in, read from its own request.
+`{{cwd}}` in a turn is the folder that the asking agent works in, `{{brief}}` the file that its prompt points to, both
+read from its own request.
 A request is *main* when it offers tools; others (titles, token counts, model lists) get a benign answer and use up no
 turn. Each request is one line of the log: api, kind, turn, headers without secrets, system, tools, messages, answered.
 """
@@ -43,7 +45,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.real.actions import resolve
+from tests.real.actions import fill, resolve
 from tests.real.wire import (
     ERRORS,
     Asked,
@@ -54,10 +56,18 @@ from tests.real.wire import (
     reply_anthropic,
     reply_responses,
 )
+from tests.real.wire_more import MORE_ERRORS, asked_chat, asked_gemini, reply_chat, reply_gemini
 
 SECRET = re.compile(r"authorization|.*api-key|cookie|.*token.*|.*secret.*", re.I)
-CWD = re.compile(r"<cwd>(.+?)</cwd>|[Ww]orking directory: (.+)")
-APIS = {"claude": (asked_anthropic, reply_anthropic), "codex": (asked_responses, reply_responses)}
+CWD = re.compile(r"<cwd>(.+?)</cwd>|[Ww]orking (?:in the )?directory: (.+)|Workspace Directories:[^/]+(/.+)")
+BRIEF = re.compile(r"task is in the file (\S+)")
+APIS = {
+    "claude": (asked_anthropic, reply_anthropic),
+    "codex": (asked_responses, reply_responses),
+    "chat": (asked_chat, reply_chat),
+    "gemini": (asked_gemini, reply_gemini),
+}
+PATHS = {"/messages": "claude", "/responses": "codex", "/chat/completions": "chat"}
 
 
 class Play:
@@ -90,13 +100,22 @@ def working_folder(asked: Asked) -> str:
     texts = [m.get("text", "") for m in reversed(asked.messages)] + [asked.system]
     for text in texts:
         if found := CWD.search(text):
-            return (found[1] or found[2]).strip()
+            return next(filter(None, found.groups())).strip()
     return "."
 
 
-def placed(turn: Turn, cwd: str) -> Turn:
-    """The turn with `{{cwd}}` filled in."""
-    return json.loads(json.dumps(turn).replace("{{cwd}}", json.dumps(cwd)[1:-1]))
+def brief_file(asked: Asked) -> str:
+    """The file that the first prompt of a TUI points to."""
+    found = (BRIEF.search(m.get("text", "")) for m in asked.messages)
+    return next((f[1] for f in found if f), "")
+
+
+def placed(turn: Turn, **names: str) -> Turn:
+    """The turn with `{{cwd}}` and `{{brief}}` filled in."""
+    text = json.dumps(turn)
+    for name, value in names.items():
+        text = text.replace(f"{{{{{name}}}}}", json.dumps(value)[1:-1])
+    return json.loads(text)
 
 
 def wait(turn: Turn) -> None:
@@ -168,10 +187,12 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             body = {}
         path = urlsplit(self.path).path
-        api = "claude" if path.endswith("/messages") else "codex" if path.endswith("/responses") else None
-        if path.endswith("count_tokens"):
+        api = next((api for end, api in PATHS.items() if path.endswith(end)), None)
+        if path.endswith(("enerateContent", ":countTokens")):
+            api, body = "gemini", {**body, "stream": "stream" in path, "model": path.split("/")[-1].split(":")[0]}
+        if path.endswith(("count_tokens", ":countTokens")):
             self.record(kind="side", answered="count")
-            self.answer(200, {"input_tokens": 100})
+            self.answer(200, {"input_tokens": 100, "totalTokens": 100})
         elif api is None:
             self.record(kind="other", body=body, answered="{}")
             self.answer(200, {})
@@ -184,12 +205,14 @@ class Handler(BaseHTTPRequestHandler):
         main, cwd, texts = bool(asked.tools), working_folder(asked), []
         while True:  # a turn with nothing that this agent can do: on to the next, and its words with it
             turn, label = play.take(asked.last_user_text, main)
-            turn = placed(turn, cwd)
+            turn = placed(turn, cwd=cwd, brief=brief_file(asked))
             calls = [c for c in (resolve(call, asked.tools) for call in turn.get("tools", [])) if c]
             texts.append(turn.get("text"))
             if calls or not turn.get("tools") or not label.startswith("turn"):
                 break
         text = "\n".join(filter(None, texts))
+        if label == "side" and asked.schema:
+            text = json.dumps(fill(asked.schema, {}))
         said = {k: turn[k] for k in ("error", "preset", "disconnect") if k in turn}
         self.record(
             kind="main" if main else "side",
@@ -205,7 +228,8 @@ class Handler(BaseHTTPRequestHandler):
         wait(turn)
         if "preset" in turn or "error" in turn:
             default = (0, {}, {"error": {"message": "scripted error", "type": "error"}})
-            status, headers, error = ERRORS[turn["preset"]]() if "preset" in turn else default
+            errors = {**ERRORS, **MORE_ERRORS}
+            status, headers, error = errors[turn["preset"]]() if "preset" in turn else default
             self.answer(turn.get("error", status), turn.get("body", error), {**headers, **turn.get("headers", {})})
             return
         headers = {}

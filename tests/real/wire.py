@@ -34,6 +34,7 @@ class Asked:
     system: str = ""
     tools: dict[str, Tool] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
+    schema: dict[str, Any] | None = None  # of the JSON that the answer must be
 
     def add(self, role: str, text: str = "", calls: list[Any] | None = None, results: list[Any] | None = None) -> None:
         parts = {"role": role, "text": text, "tool_calls": calls, "tool_results": results}
