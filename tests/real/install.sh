@@ -32,6 +32,17 @@ node22() {  # a node that is new enough for Qwen Code
   ln -sfn "$dir/bin/node" "$prefix/bin/node"
 }
 
+python_tool() {  # NAME SPEC COMMAND
+  local dir="$prefix/pkg/$1" began=$SECONDS
+  if [ "$(cat "$dir/.spec" 2>/dev/null)" != "$2" ]; then
+    rm -rf "$dir"; python3 -m venv "$dir"
+    "$dir/bin/pip" install -q "$2" >"$dir.log" 2>&1 </dev/null || { cat "$dir.log" >&2; return 1; }
+    echo "$2" >"$dir/.spec"
+  fi
+  ln -sfn "$dir/bin/$3" "$prefix/bin/$3"
+  echo "$2 in $((SECONDS - began)) s"
+}
+
 for tool in "${tools[@]}"; do
   case $tool in
     claude) npm_tool claude @anthropic-ai/claude-code@2.1.332 claude ;;
@@ -40,6 +51,9 @@ for tool in "${tools[@]}"; do
     gemini) npm_tool gemini @google/gemini-cli@0.61.0 gemini ;;
     qwen)   node22; npm_tool qwen @qwen-code/qwen-code@0.24.4 qwen ;;
     copilot) npm_tool copilot @github/copilot@1.0.102 copilot ;;
+    cline) npm_tool cline cline@3.0.65 cline ;;
+    continue) npm_tool continue @continuedev/cli@1.5.47 cn ;;
+    aider) python_tool aider aider-chat==0.86.2 aider ;;
     *) echo "install.sh: unknown tool: $tool" >&2; exit 2 ;;
   esac
 done
