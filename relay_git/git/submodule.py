@@ -100,6 +100,46 @@ def _keep(repo: Repo, session: SessionId, found: Iterable[tuple[Path, str]]) -> 
     return tuple(moved)
 
 
+def unsaved(repo: Repo, session: SessionId) -> tuple[str, ...]:
+    """Which repositories within the worktree hold files that they have not committed; in doubt they do."""
+    git, look = repo.session_git(session), repo.spool_dir(session) / "look"
+    try:
+        return tuple(_unsaved(git, git.cwd, look))
+    finally:
+        shutil.rmtree(look, ignore_errors=True)
+
+
+def _unsaved(git: Git, top: Path, look: Path) -> Iterator[str]:
+    for path in _gitlinks(git):
+        place = git.cwd / path
+        if not os.path.lexists(place / ".git"):
+            continue
+        inner = _seen_from_outside(place, look / f"{len(list(look.glob('*')))}")
+        if inner is None or inner.run("status", "--porcelain", "-z", "--ignore-submodules=dirty"):
+            yield str(place.relative_to(top))
+        else:
+            yield from _unsaved(inner, top, look)
+
+
+def _seen_from_outside(place: Path, look: Path) -> Git | None:
+    """A git that has of a repository the objects, HEAD and files alone; None where these cannot be found.
+
+    Its configuration is an agent's to write, and may name programs that git would run.
+    """
+    link = place / ".git"
+    git_dir = link if link.is_dir() else place / link.read_text()[8:].rstrip("\n") if link.is_file() else None
+    head = _git(git_dir).result("rev-parse", "--verify", "HEAD") if git_dir is not None and git_dir.is_dir() else None
+    if git_dir is None or head is None or head.returncode != 0:
+        return None
+    make_private(look / "refs")
+    (look / "HEAD").write_bytes(head.stdout)
+    sha256 = "\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n" if len(head.stdout) > 60 else ""
+    (look / "config").write_text(f"[core]\n\tbare = false\n{sha256}")
+    extra = {"GIT_OBJECT_DIRECTORY": str(git_dir / "objects")}
+    seen = Git(place, git_dir=look, work_tree=place, extra=extra)
+    return seen if seen.result("read-tree", "HEAD").returncode == 0 else None
+
+
 def _modules(folder: Path) -> Iterator[Path]:
     """The git dirs of submodules below a `modules` folder, inner ones first."""
     for place, inner, files in os.walk(folder, topdown=True):
@@ -114,11 +154,15 @@ def _nested(repo: Repo, session: SessionId) -> Iterator[tuple[Path, str]]:
     git = repo.session_git(session)
     if not git.cwd.is_dir() or not repo.worktree_git_dir(session).is_dir():
         return
-    for line in git.result("ls-files", "-s", "-z").stdout.split(b"\0"):  # a broken index must not stop who gives up
-        if line.startswith(b"160000 "):
-            path = os.fsdecode(line.partition(b"\t")[2])
-            if not (git.cwd / path / ".git").is_symlink():
-                yield git.cwd / path / ".git", path
+    for path in _gitlinks(git):
+        if not (git.cwd / path / ".git").is_symlink():
+            yield git.cwd / path / ".git", path
+
+
+def _gitlinks(git: Git) -> list[str]:
+    """The repositories that an index knows by their commit id; a broken index must not stop who gives all up."""
+    lines = git.result("ls-files", "-s", "-z").stdout.split(b"\0")
+    return [os.fsdecode(line.partition(b"\t")[2]) for line in lines if line.startswith(b"160000 ")]
 
 
 def _has_own(git_dir: Path) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
 from relay_git.errors import RelayError, RepoError, UserError, printable
-from relay_git.git import include, worktree
+from relay_git.git import include, submodule, worktree
 from relay_git.git.repo import Repo
 from relay_git.git.run import Git
 from relay_git.git.store import ZERO, Oid, RefUpdate
@@ -331,6 +331,7 @@ def _refuse_loose_files(run: Run, force: str) -> None:
         # No git is run in the repositories within, by a configuration that an agent may have written.
         look = ("status", "--porcelain", "-z", "--ignore-submodules=dirty")
         changed = any(repo.session_git(name).run(*look).split(b"\0"))
+        within = submodule.unsaved(repo, name)
         found = worktree.ignored_files(repo, name)
         ignored = tuple(path for path in found if not include.is_as_yours(repo, name, path))
     except (RelayError, OSError) as error:
@@ -339,6 +340,11 @@ def _refuse_loose_files(run: Run, force: str) -> None:
     if changed and (own or _stand(run).loose):
         raise UserError(
             f"the worktree of {name} holds uncommitted work", hint=f"git -C {run.worktree} status, or: {force}"
+        )
+    if within:
+        raise UserError(
+            f"{', '.join(map(printable, within))} in the worktree of {name} holds uncommitted work",
+            hint=f"git -C {run.worktree / within[0]} status, or: {force}",
         )
     if ignored:
         shown = ", ".join(map(printable, ignored[:5])) + (", …" if len(ignored) > 5 else "")

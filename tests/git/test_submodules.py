@@ -117,3 +117,26 @@ def test_folders_that_nobody_may_write_do_not_stop_a_removal(session) -> None:
     (session.at.path / "cache").chmod(0o555)
     worktree.remove(session.repo, session.id)
     assert not session.at.path.exists()
+
+
+def test_uncommitted_work_in_a_submodule_is_seen_and_no_program_of_its_configuration_runs(session, tmp_path) -> None:
+    fill(session)
+    lib = Repo(session.at.path / "lib")
+    session.snapshot()
+    assert submodule.unsaved(session.repo, session.id) == ()
+    for key in ("filter.evil.clean", "core.fsmonitor"):
+        lib.git("config", key, f"touch {tmp_path}/owned; cat")
+    lib.commit("bait", {".gitattributes": "bait filter=evil\n", "bait": "1\n"})
+    (tmp_path / "owned").unlink()
+    session.snapshot()
+    assert submodule.unsaved(session.repo, session.id) == ()
+    Repo(lib.path / "deep").write("README.md", "an edit\n")
+    assert submodule.unsaved(session.repo, session.id) == ("lib/deep",)
+    lib.write("bait", "2\n")
+    assert submodule.unsaved(session.repo, session.id) == ("lib",)
+    lib.git("add", "bait")
+    (tmp_path / "owned").unlink()
+    assert submodule.unsaved(session.repo, session.id) == ("lib",)
+    assert not (tmp_path / "owned").exists()
+    (lib.path / ".git").write_text("gitdir: /nowhere\n")
+    assert submodule.unsaved(session.repo, session.id) == ("lib",)
