@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from relay_git.git.repo import Repo
 from relay_git.git.store import Store
 from relay_git.ledger.key import ensure
 from relay_git.supervisor import carry, dispatch, handoff, opening, process
-from relay_git.supervisor.run import Surroundings
+from relay_git.supervisor.run import Stop, Surroundings
 from relay_git.supervisor.settings import Settings
 
 AIMS = {1_000: 0.3, 100_000: 1.5}
@@ -152,7 +151,7 @@ def _hand_over(repo: Repo, store: Store, env: dict[str, str]) -> Clock:
         env,
         lambda: datetime.now(UTC),
         Silent(),
-        threading.Event(),
+        Stop(),
     )
     with (
         opening.open_session(around, opening.Order("Add a refund flow", "demo", ("demo",))) as session,

@@ -32,6 +32,9 @@ Thing = Annotated[
 Interactive = Annotated[
     bool, typer.Option("--interactive", "-i", help="In the agent's own TUI, here in this terminal.")
 ]
+Detach = Annotated[
+    bool, typer.Option("--detach", "-d", help="Go on in the background as soon as the agent works; see `attach`.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -87,6 +90,7 @@ def start(
         bool, typer.Option("--carry", help="Copy your uncommitted work into the session; the original stays.")
     ] = False,
     interactive: Interactive = False,
+    detach: Detach = False,
 ) -> int:
     """Start a task with one agent and hand it over when that agent runs out of quota.
 
@@ -94,7 +98,7 @@ def start(
     """
     from relay_git.cli import going
 
-    return going.start(task, file, agent, then, base, carry=carry, interactive=interactive)
+    return going.start(task, file, agent, then, base, carry=carry, interactive=interactive, detach=detach)
 
 
 @app.command()
@@ -108,19 +112,39 @@ def handoff(
         str, typer.Option("--reason", metavar="TEXT", help="Why, for the journal and the contract.")
     ] = "",
     interactive: Interactive = False,
+    detach: Detach = False,
 ) -> int:
     """Hand a session over now: a running agent is paused after its next commit, a resting session goes on."""
     from relay_git.cli import going
 
-    return going.handoff(session, to, reason, interactive=interactive)
+    return going.handoff(session, to, reason, interactive=interactive, detach=detach)
 
 
 @app.command()
-def resume(session: Session = None, interactive: Interactive = False) -> int:
+def resume(session: Session = None, interactive: Interactive = False, detach: Detach = False) -> int:
     """Go on after a stop or a crash, from where the journal stands, with the agent that was at work."""
     from relay_git.cli import going
 
-    return going.resume(session, interactive=interactive)
+    return going.resume(session, interactive=interactive, detach=detach)
+
+
+@app.command()
+def attach(session: Session = None) -> int:
+    """Follow a session that runs elsewhere, until it rests. Ctrl-C leaves it to itself; the exit status is its own."""
+    from relay_git.cli import background
+
+    return background.attach(session)
+
+
+@app.command()
+def stop(
+    session: Session = None,
+    now: Annotated[bool, typer.Option("--now", help="Do not wait for the end of a tool call.")] = False,
+) -> int:
+    """Bring a session to rest at a safe point, wherever it runs, and wait until it does. `resume` goes on."""
+    from relay_git.cli import stopping
+
+    return stopping.stop(session, now=now)
 
 
 @app.command()

@@ -6,7 +6,6 @@ Promise: nothing is made or changed here; settings that cannot be understood are
 from __future__ import annotations
 
 import os
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from relay_git.git.store import Store, open_store
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
     from relay_git.agents.agent import Permission
     from relay_git.contract.sign import Key
-    from relay_git.supervisor.run import Surroundings, Teller
+    from relay_git.supervisor.run import Stop, Surroundings, Teller
     from relay_git.supervisor.settings import Settings
     from relay_git.supervisor.terminal import Terminal
 
@@ -40,12 +39,12 @@ def surroundings(
     key: Key,
     *,
     teller: Teller | None = None,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
     terminal: Terminal | None = None,
 ) -> Surroundings:
     """All that a run is given from outside."""
     from relay_git.cli.teller import ConsoleTeller
-    from relay_git.supervisor.run import Surroundings
+    from relay_git.supervisor.run import Stop, Surroundings
 
     return Surroundings(
         repo,
@@ -55,7 +54,7 @@ def surroundings(
         dict(os.environ),
         now,
         teller or ConsoleTeller(),
-        stop or threading.Event(),
+        stop or Stop(),
         terminal=terminal,
     )
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 from pathlib import Path
 
 from relay_git.cli import context
@@ -21,7 +20,7 @@ from relay_git.ledger.key import ensure
 from relay_git.session import SessionId
 from relay_git.supervisor import opening
 from relay_git.supervisor.carry import carry
-from relay_git.supervisor.run import Surroundings
+from relay_git.supervisor.run import Stop, Surroundings
 
 TASK = "Add a refund flow to the orders service"
 _ORDERS = "def total(lines):\n    return sum(line.price for line in lines)\n"
@@ -92,7 +91,7 @@ def _play(repo: Repo, store: Store, scratch: Path) -> State:
     )
     with ConsoleTeller() as teller:
         key = ensure(repo, store)
-        around = Surroundings(repo, store, key, context.settings(repo), env, context.now, teller, threading.Event())
+        around = Surroundings(repo, store, key, context.settings(repo), env, context.now, teller, Stop())
         with opening.open_session(around, opening.Order(TASK, "demo", ("demo",))) as run:
             teller.say(f"session {run.session}, leg 1: demo agent (scripted, no model)")
             state = carry(run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from types import FrameType
 
 from relay_git.agents import AGENTS, find_agent
 from relay_git.agents.agent import Unready
-from relay_git.cli import context
+from relay_git.cli import background, context, told
 from relay_git.cli.teller import ConsoleTeller, lent
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.errors import AgentError, ExitCode, LedgerConflict, RelayError, UserError
@@ -24,11 +23,12 @@ from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.ledger.key import ensure, load
 from relay_git.session import SessionId
+from relay_git.supervisor import handoff as halves
 from relay_git.supervisor import opening, recover, request
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
-from relay_git.supervisor.request import Request
-from relay_git.supervisor.run import Run, take_up
+from relay_git.supervisor.request import HANDOFF, Request
+from relay_git.supervisor.run import Run, Stop, take_up
 from relay_git.supervisor.settings import Settings
 
 
@@ -41,8 +41,10 @@ def start(
     *,
     carry: bool,
     interactive: bool = False,
+    detach: bool = False,
 ) -> int:
     """Open a session and carry it until it is at rest."""
+    _refuse_both(interactive=interactive, detach=detach)
     untold = interactive and words is None and file is None  # the user tells the agent in its TUI
     task = "" if untold else opening.clean_task(_task_bytes(words, file))
     repo, store = context.open_repo()
@@ -54,18 +56,21 @@ def start(
     if isinstance(verdict, Unready):
         raise AgentError(f"{first} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     key = ensure(repo, store)
-    teller = ConsoleTeller()
-    with _clean_stop(teller) as stop, lent(teller, stop, wanted=interactive) as terminal:
+    teller = a_teller()
+    with clean_stop() as stop, lent(teller, stop, wanted=interactive) as terminal:
         around = context.surroundings(repo, store, key, teller=teller, stop=stop, terminal=terminal)
         _say_first(repo, teller, carry=carry, rest=rest)
         with opening.open_session(around, opening.Order(task, first, rest, base, carry)) as run:
             teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
             teller.say(f"leg 1: {find_agent(first).title}")
-            return _carry(run, teller)
+            if not detach:
+                return carry_to_rest(run, teller)
+    return background.carry_aside(repo, store, run.session, ["resume", run.session])
 
 
-def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool = False) -> int:
+def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool = False, detach: bool = False) -> int:
     """Ask a running supervisor for a handoff, or carry a resting session on from here."""
+    _refuse_both(interactive=interactive, detach=detach)
     repo, store = context.open_repo()
     session = journal.find(store, word)
     name = find_agent(to).name if to is not None else ""
@@ -85,7 +90,7 @@ def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool 
                 f"{session} is carried by another git relay, and goes on where that one runs",
                 hint=f"git relay handoff {session}   (without -i)",
             )
-        request.put(repo, session, Request("handoff", name, reason))
+        request.put(repo, session, Request(HANDOFF, name, reason))
         told = "it is paused after its next commit, or at the end of a tool call"
         if entry.state is not State.RUNNING:
             told = "a handoff is under way; " + (f"{name} is next" if name else "nothing more is needed")
@@ -95,26 +100,44 @@ def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool 
         raise UserError(
             f"you are inside a leg of {session}, and its supervisor is gone", hint="type it in another terminal"
         )
+    if detach:
+        more = [*(["--to", name] if name else []), *(["--reason", reason] if reason else [])]
+        return background.carry_aside(repo, store, session, ["handoff", session, *more])
     return _go_on(repo, store, session, name, reason, interactive=interactive)
 
 
-def resume(word: str | None, *, interactive: bool = False) -> int:
-    """Carry a session on after a stop or a crash, with the agent that was at work or was next."""
+def resume(word: str | None, *, interactive: bool = False, detach: bool = False) -> int:
+    """Carry a session on after a stop or a crash, with the agent that was at work or was next.
+
+    A handoff that was asked for and not begun yet is what happens then; a stop is out of date.
+    """
+    _refuse_both(interactive=interactive, detach=detach)
     repo, store = context.open_repo()
     session = journal.find(store, word)
     entry = journal.tip(store, session).entry
     _refuse_if_over(entry)
     if journal.is_running(repo, session):
         raise LedgerConflict(f"another git relay is running the session {session}", hint=f"git relay status {session}")
+    if detach:
+        return background.carry_aside(repo, store, session, ["resume", session])
+    request.clear_stop(repo, session)
+    asked = request.get(repo, session)
+    if asked is not None:
+        return _go_on(repo, store, session, asked.to, asked.reason, interactive=interactive)
     name = entry.next_agent or entry.agent
-    return _go_on(repo, store, session, name, "resumed by the user", interactive=interactive)
+    return _go_on(repo, store, session, name, "resumed by the user", interactive=interactive, fresh=True)
 
 
-def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str, *, interactive: bool) -> int:
-    """Carry a session on that no supervisor holds, from wherever its journal stands."""
-    teller = ConsoleTeller()
+def _go_on(
+    repo: Repo, store: Store, session: SessionId, name: str, reason: str, *, interactive: bool, fresh: bool = False
+) -> int:
+    """Carry a session on that no supervisor holds, from wherever its journal stands.
+
+    With `fresh` a session whose first agent was never started begins with that one.
+    """
+    teller = a_teller()
     with (
-        _clean_stop(teller) as stop,
+        clean_stop() as stop,
         lent(teller, stop, wanted=interactive) as terminal,
         journal.writer(repo, session),
     ):
@@ -123,6 +146,8 @@ def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str,
         run = take_up(around, session)
         entry = run.tip.entry
         _refuse_if_over(entry)  # it may have ended before we had the lock
+        if fresh and entry.event is Event.STARTED and halves.started_as(run, entry.leg, entry.agent) is None:
+            return carry_to_rest(run, teller)
         run.prefer = name
         if entry.state in RESTS or entry.state is State.RUNNING:
             fence(run, None)
@@ -130,10 +155,20 @@ def _go_on(repo: Repo, store: Store, session: SessionId, name: str, reason: str,
                 Event.HANDOFF_ASKED,
                 pause_reason="handoff",
                 reason=reason or "asked for by the user",
-                safe_point="ended",
+                safe_point="ended" if entry.state in RESTS else "",
                 passed_over=(),
             )
-        return _carry(run, teller)
+        return carry_to_rest(run, teller)
+
+
+def a_teller() -> ConsoleTeller:
+    """Who tells the user; in the background it tells its file alone."""
+    return ConsoleTeller(silent=os.environ.pop(background.ASIDE, "") == "1")
+
+
+def _refuse_both(*, interactive: bool, detach: bool) -> None:
+    if interactive and detach:
+        raise UserError("--detach goes without the terminal that --interactive is for", hint="give one of the two")
 
 
 def _refuse_if_over(entry: Entry) -> None:
@@ -146,7 +181,9 @@ def _refuse_if_over(entry: Entry) -> None:
         )
 
 
-def _carry(run: Run, teller: ConsoleTeller) -> int:
+def carry_to_rest(run: Run, teller: ConsoleTeller) -> int:
+    """Carry the session until it rests, and tell how; the exit status. No agent is left alive on the way out."""
+    teller.keep(told.file_of(run.around.repo, run.session))
     try:
         with teller:
             state = carry_on(run)
@@ -260,14 +297,16 @@ def _say_first(repo: Repo, teller: ConsoleTeller, *, carry: bool, rest: tuple[st
 
 
 @contextmanager
-def _clean_stop(teller: ConsoleTeller) -> Iterator[threading.Event]:
-    """The first Ctrl-C, TERM or HUP asks for a clean stop, a second Ctrl-C interrupts at once."""
-    stop = threading.Event()
+def clean_stop() -> Iterator[Stop]:
+    """The first Ctrl-C, TERM or HUP asks for a clean stop, a second Ctrl-C for one at once, a third interrupts."""
+    stop = Stop()
 
     def ask(number: int, frame: FrameType | None) -> None:
         del frame
-        if stop.is_set() and number == signal.SIGINT:
+        if stop.hurry.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if stop.is_set() and number != signal.SIGHUP:  # a terminal that is closed hangs up more than once
+            stop.hurry.set()
         stop.set()
 
     before = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

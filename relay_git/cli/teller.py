@@ -6,16 +6,19 @@ Once the terminal has been lent to an agent's TUI nothing is told but by the ter
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from relay_git.cli.told import keep
 from relay_git.errors import printable
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rich.live import Live
     from rich.text import Text
@@ -24,9 +27,20 @@ if TYPE_CHECKING:
 
 
 def _print(line: str) -> None:
-    # A terminal that was closed is no reason to leave a session half-way.
-    with contextlib.suppress(OSError):
+    with _whether_it_is_there_or_not():
         print(line, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _whether_it_is_there_or_not() -> Iterator[None]:
+    """A terminal that was closed is no reason to leave a session half-way; from then on nothing is written to it."""
+    try:
+        yield
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for out in (1, 2):  # else Python fails at its end, over what it could not write
+            os.dup2(nowhere, out)
+        os.close(nowhere)
 
 
 @contextlib.contextmanager
@@ -45,8 +59,10 @@ def lent(teller: ConsoleTeller, stop: threading.Event, *, wanted: bool) -> Itera
 class ConsoleTeller:
     """Lines that stay, and one that changes. As a context manager it owns the live line while an agent works."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, silent: bool = False) -> None:
         self._live: Live | None = None
+        self._silent = silent
+        self._file: Path | None = None
         self._terminal: Terminal | None = None
         self._inside = False
         self._leg, self._agent, self._doing, self._quota = 0, "", "", ""
@@ -68,11 +84,16 @@ class ConsoleTeller:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
-            self._live.stop()
+            with _whether_it_is_there_or_not():
+                self._live.stop()
             self._live = None
         if self._terminal is not None:
             self._terminal.take_back()
         self._inside = False
+
+    def keep(self, file: Path) -> None:
+        """From now on all that is told is kept in this file too, and there alone if nothing is to be shown."""
+        self._file = file
 
     def leave_to(self, terminal: Terminal) -> None:
         """From now on the terminal is an agent's as soon as it takes it."""
@@ -80,11 +101,13 @@ class ConsoleTeller:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        if self._inside and self._terminal is not None and self._terminal.was_lent:
-            return
         line = printable(text)
+        self._keep(line)
+        if (self._inside and self._terminal is not None and self._terminal.was_lent) or self._is_elsewhere:
+            return
         if self._live is not None:
-            self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            with _whether_it_is_there_or_not():
+                self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
             _print(line)
 
@@ -97,8 +120,20 @@ class ConsoleTeller:
         if told[:2] != before[:2]:
             self._since = time.monotonic()
         self._leg, self._agent, self._doing, self._quota = told
-        if self._live is None and self._terminal is None and told[:3] != before[:3]:
-            _print(f"leg {leg} {agent}: {self._doing}")
+        if told[:3] == before[:3]:
+            return
+        line = f"leg {leg} {agent}: {self._doing}"
+        self._keep(line)
+        if self._live is None and self._terminal is None and not self._is_elsewhere:
+            _print(line)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return self._silent and self._file is not None
+
+    def _keep(self, line: str) -> None:
+        if self._file is not None:
+            keep(self._file, line)
 
     def _line(self) -> Text:
         """The live line in the width that there is: what the agent is doing gives way first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
+from relay_git.agents import find_agent
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
@@ -60,7 +61,8 @@ def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
         _watch(run, watcher)
         return watcher
     if run.around.stop.is_set():
-        _pause_for(run, Event.STOP_ASKED, STOP, "stopped by the user before the agent was started")
+        never = " before the agent was started" if run.tip.entry.event is Event.STARTED else ""
+        _pause_for(run, Event.STOP_ASKED, STOP, f"stopped by the user{never}")
         return None
     if run.tip.entry.event is not Event.STARTED:
         _pause_for(run, Event.AGENT_DIED, "supervisor-died", "the supervisor ended while the agent worked")
@@ -138,9 +140,8 @@ def _done(run: Run, watcher: Watcher) -> None:
 
 def _pausing(run: Run, watcher: Watcher | None) -> None:
     entry = run.tip.entry
-    point = SafePoint(entry.safe_point or SafePoint.ENDED)
     if watcher is None:
-        point = SafePoint.INTERRUPTED if tree(run.mark) else point
+        point = _where_nobody_looked(run)
     else:
         point = pause.hold(run, watcher, wait_for_commit=entry.pause_reason == request.HANDOFF)
     over = watcher is None or watcher.process.poll() is not None
@@ -151,6 +152,15 @@ def _pausing(run: Run, watcher: Watcher | None) -> None:
     run.last_snapshot = taken if over else None
     run.record(Event.SNAPSHOT_TAKEN, safe_point=str(point), snapshot=taken.commit)
     _take_wish(run)
+
+
+def _where_nobody_looked(run: Run) -> SafePoint:
+    """Where a leg stood that had no supervisor any more; what its transcript leaves open was interrupted."""
+    entry = run.tip.entry
+    if entry.safe_point:
+        return SafePoint(entry.safe_point)
+    record = handoff.read_record(run, find_agent(entry.agent), entry.native_id)
+    return SafePoint.INTERRUPTED if record.pending_calls or tree(run.mark) else SafePoint.ENDED
 
 
 def _take_wish(run: Run) -> None:

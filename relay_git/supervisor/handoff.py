@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
 from relay_git.session import SessionId, SessionRecord
 from relay_git.supervisor import pause, process
-from relay_git.supervisor.process import end_tree
+from relay_git.supervisor.process import Ground, end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
 
@@ -80,7 +81,12 @@ def fence(run: Run, watcher: Watcher | None) -> None:
     if watcher is not None:
         left = watcher.process.end(grace)
     else:  # known by its mark; a leader that has put its environment away by pid and start time
-        left = end_tree(run.mark, process.still(entry.pid, entry.pid_started), grace)
+        ground = None if entry.supervisor in (0, os.getpid()) else Ground(run.worktree, entry.pid_started)
+        left = end_tree(run.mark, process.still(entry.pid, entry.pid_started), grace, ground=ground)
+        for other in ground.standing() if ground is not None else ():
+            run.around.teller.say(
+                f"note: process {other.pid} stands in the worktree and is none of the leg's; it stays"
+            )
     if left:
         pids = ", ".join(map(str, left))
         raise RepoError(

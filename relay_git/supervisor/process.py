@@ -30,6 +30,7 @@ from relay_git.errors import AgentError, printable
 from relay_git.git.repo import make_private
 from relay_git.git.run import OWN_READERS
 from relay_git.session import SessionId
+from relay_git.supervisor.patience import Patience
 
 LINE_BYTES = 1 << 20
 _QUEUE_BATCHES = 128  # each holds the lines of one read: 64 KiB, or one line of at most LINE_BYTES
@@ -53,9 +54,40 @@ class Mark:
         return {_MARK: self.session, _MARK_PLACE: str(self.relay_dir)}
 
     def is_on(self, process: psutil.Process) -> bool:
+        env = _environment(process) or {}
+        return env.get(_MARK) == self.session and env.get(_MARK_PLACE) == str(self.relay_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A session's worktree, and when its last leg was started (milliseconds since 1970)."""
+
+    place: Path
+    since: int
+
+    def strays(self) -> list[psutil.Process]:
+        """Who stands there and can only be the leg's, though nothing ties it to that leg any more.
+
+        A leg's child that put its environment away is known by its parents while a supervisor lives, which adopts
+        orphans. After that: it was born after the leg began, is of this user, has no terminal and not even a HOME. A
+        user's own shell, editor or server has one of the two, and is never touched (ADR 0017).
+        """
+        return [p for p in self.standing() if "HOME" not in (_environment(p) or {"HOME": ""})]
+
+    def standing(self) -> list[psutil.Process]:
+        """Whoever was born after the leg began, is of this user and without a terminal, and stands in the worktree."""
+        return [process for process in psutil.process_iter() if self._holds(process)] if self.since else []
+
+    def _holds(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error, OSError):
-            env = process.environ()
-            return env.get(_MARK) == self.session and env.get(_MARK_PLACE) == str(self.relay_dir)
+            return (
+                os.getpid() not in (process.pid, process.ppid())
+                and Path(process.cwd()).is_relative_to(self.place)
+                and process.create_time() * 1000 >= self.since
+                and process.uids().real == os.getuid()
+                and process.terminal() is None
+                and _alive(process)
+            )
         return False
 
 
@@ -202,12 +234,45 @@ def start_at_terminal(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], 
         raise _not_started(argv[0], error) from error
 
 
+class Aside:
+    """A git relay that outlives the one that started it; who is not waited for is init's in the end."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+
+def start_aside(argv: tuple[str, ...], env: Mapping[str, str], errors: Path) -> Aside:
+    """Start a git relay without this one's terminal; what it cannot tell otherwise goes to the file `errors`."""
+    new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(errors), new, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    try:
+        make_private(errors.parent)
+        return Aside(os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=True))
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+
+
 def _not_started(program: str, error: OSError) -> AgentError:
     return AgentError(f"{program} could not be started: {error.strerror or error}", hint="git relay doctor")
 
 
-def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
-    """Every live process of the session: the leader's group, session and children, and whoever carries the mark."""
+def tree(mark: Mark, leader: int = 0, ground: Ground | None = None) -> list[psutil.Process]:
+    """Every live process of the session: the leader's group, session and children, and whoever carries the mark.
+
+    With `ground`, which is for a leg whose supervisor died, the strays in the worktree too.
+    """
     mine = {os.getpid(), *(p.pid for p in psutil.Process().parents())}
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
@@ -218,6 +283,9 @@ def tree(mark: Mark, leader: int = 0) -> list[psutil.Process]:
     # Whoever left group, session and environment behind is still a descendant: an orphan becomes our child.
     for process in _descendants(leader) if leader else ():
         found.setdefault(process.pid, process)
+    for process in ground.strays() if ground is not None else ():
+        if process.pid not in mine:
+            found.setdefault(process.pid, process)
     return list(found.values())
 
 
@@ -238,25 +306,31 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_tree(mark: Mark, leader: int, grace: float, reap: Callable[[], object] = lambda: None) -> tuple[int, ...]:
+def end_tree(
+    mark: Mark,
+    leader: int,
+    grace: float,
+    reap: Callable[[], object] = lambda: None,
+    ground: Ground | None = None,
+) -> tuple[int, ...]:
     """TERM, wait, KILL, for every process of the session; the pids that are still there afterwards."""
     for how, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         told: set[int] = set()
-        while left := tree(mark, leader):
+        while left := tree(mark, leader, ground):
             for process in left:
                 if process.pid not in told:
                     _signal(process, how)
                     _signal(process, signal.SIGCONT)  # a frozen process could not act on it
                     told.add(process.pid)
-            if time.monotonic() > deadline:
+            if patience.is_over:
                 break
             reap()
             time.sleep(0.02)
         else:
             reap()
             return ()
-    return tuple(p.pid for p in tree(mark, leader))
+    return tuple(p.pid for p in tree(mark, leader, ground))
 
 
 def still(pid: int, started: int) -> int:
@@ -274,6 +348,12 @@ def _belongs(process: psutil.Process, leader: int) -> bool:
     with contextlib.suppress(OSError):
         return leader in (process.pid, os.getpgid(process.pid), os.getsid(process.pid))
     return False
+
+
+def _environment(process: psutil.Process) -> dict[str, str] | None:
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.environ()
+    return None
 
 
 def _alive(process: psutil.Process) -> bool:

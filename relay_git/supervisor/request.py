@@ -44,6 +44,13 @@ def get(repo: Repo, session: SessionId) -> Request | None:
     return None
 
 
+def clear_stop(repo: Repo, session: SessionId) -> None:
+    """A stop that came too late, or before a newer wish to go on, is no wish any more."""
+    asked = get(repo, session)
+    if asked is not None and asked.stops:
+        clear(repo, session)
+
+
 def clear(repo: Repo, session: SessionId) -> None:
     """The request has been recorded."""
     (repo.spool_dir(session) / _FILE).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ nothing in the present state is a bug and raises, it is never swallowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Flag
@@ -39,12 +39,17 @@ class Teller(Protocol):
         """What the agent is at right now, and what is left of its quota where that is known."""
 
 
+class Stop(Flag):
+    """Set when the user wants a clean stop; `hurry` when that shall not wait for the end of a tool call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hurry = Flag()
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a run is given from outside: repository, key, user's settings and environment, the clock, and the teller.
-
-    `stop` is set when the user wants a clean stop, `hurry` when that shall not wait for the end of a tool call.
-    """
+    """What a run is given from outside: repository, key, user's settings and environment, the clock, and the teller."""
 
     repo: Repo
     store: Store
@@ -53,8 +58,7 @@ class Surroundings:
     env: Mapping[str, str]
     now: Callable[[], datetime]
     teller: Teller
-    stop: Flag
-    hurry: Flag = field(default_factory=Flag)
+    stop: Stop
     terminal: Terminal | None = None
 
 

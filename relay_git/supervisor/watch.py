@@ -128,7 +128,7 @@ class Watcher:
             turn_ended=(run.hook_dir / "turn-ended").exists(),
             index_locked=(run.hook_dir.parent / "index.lock").exists(),
             stop=run.around.stop.is_set() or (asked is not None and asked.stops),
-            hurry=run.around.hurry.is_set() or (asked is not None and asked.kind == STOP_NOW),
+            hurry=run.around.stop.hurry.is_set() or (asked is not None and asked.kind == STOP_NOW),
             waits_out=self._pulse.limit(run.around.now()),
             hangs=self._pulse.hangs(),
             quit=self._since is not None and status in _QUIT,

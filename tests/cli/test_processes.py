@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 
 import psutil
@@ -166,17 +167,41 @@ class TestAnOperationOfGitThatStandsHalfDone:
         assert repo.git("show", f"relay/{session}:made.txt") == "both"
 
 
-@pytest.mark.parametrize("kind", ["handoff", "stop"])
-def test_a_request_survives_its_supervisor(repo, relay, demo, begin, kind) -> None:
+def test_a_handoff_that_was_asked_for_outlives_the_supervisor_that_was_asked(repo, relay, demo, begin) -> None:
     demo.plays([*WORK, HANG])
-    supervisor = begin(repo, *TO_DEMO)
+    supervisor = begin(repo, "start", "x", "--agent", "demo")
     session = at_state(repo, "RUNNING")
     wait_for((worktree_of(repo, session) / "made.txt").exists)
     os.kill(supervisor.pid, signal.SIGSTOP)
-    assert kind == "stop" or relay("handoff", "--reason", "of my own", cwd=repo.path).rc == 0
+    assert relay("handoff", "--to", "demo", "--reason", "of my own", cwd=repo.path).rc == 0
     os.kill(supervisor.pid, signal.SIGKILL)
     supervisor.wait()
     demo.plays(TAKE_OVER)
     ran = relay("resume", cwd=repo.path)
     assert ran.rc == 0, ran
+    assert contract_of(repo, relay)["pause"]["detail"] == "of my own"
     assert processes_of(session) == []
+    assert not list((repo.git_dir / "relay" / "spool").glob("*/request.json"))
+
+
+def test_a_process_that_put_its_environment_away_is_ended_after_a_crash_and_the_users_own_is_not(
+    repo, relay, demo, begin, tmp_path
+) -> None:
+    daemon = f'trap "" TERM; echo $$ >{tmp_path}/pid; exec sleep 300'
+    demo.plays(
+        [*WORK, shell("sh", "-c", f"env -i setsid sh -c '{daemon}' >/dev/null 2>&1 </dev/null & sleep 0.2"), HANG]
+    )
+    supervisor = begin(repo, "start", "x", "--agent", "demo")
+    session = at_state(repo, "RUNNING")
+    wait_for(lambda: (tmp_path / "pid").read_text().strip() and "hangs" in said(repo))
+    stray = psutil.Process(int((tmp_path / "pid").read_text()))
+    own = subprocess.Popen(["sleep", "300"], cwd=worktree_of(repo, session), start_new_session=True)
+    for process in [psutil.Process(supervisor.pid), *(psutil.Process(p) for p in processes_of(session))]:
+        process.kill()
+    try:
+        assert relay("stop", cwd=repo.path).rc == 0
+        assert not stray.is_running() or stray.status() == psutil.STATUS_ZOMBIE
+        assert own.poll() is None
+    finally:
+        own.kill()
+        own.wait()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -18,7 +17,7 @@ from relay_git.git.repo import discover
 from relay_git.git.store import open_store
 from relay_git.ledger import key
 from relay_git.supervisor.carry import carry
-from relay_git.supervisor.run import Surroundings, take_up
+from relay_git.supervisor.run import Stop, Surroundings, take_up
 from relay_git.supervisor.settings import Settings
 from tests.cli.forge import Journal, open_journal
 from tests.cli.scene import LIMIT, TAKE_OVER, only_session, say, states, write
@@ -225,7 +224,7 @@ def test_a_contract_that_is_changed_between_building_and_dispatch_starts_no_agen
     attacker = Attacker(strike)
     around = Surroundings(
         found, store, key.load(found), Settings(), dict(os.environ), lambda: datetime.now(UTC), attacker,
-        threading.Event(),
+        Stop(),
     )  # fmt: skip
     run = take_up(around, at_rest.session)
     run.prefer = "demo"
