@@ -40,6 +40,7 @@ from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Rewritten
 from relay_git.agents.unconfined import full_grants, not_confined
+from relay_git.session import SessionRecord
 
 _BRIEF = "task.md"
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code")
@@ -120,14 +121,18 @@ class Cline:
         return tuple(dict.fromkeys(found.native_id for found in sorted(inside, key=lambda found: found.modified)))
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
-        """Read one session's folder."""
+        """Read one session's folder, also where there is nothing in it yet."""
         folder = path if path.is_dir() else path.parent
-        if not _files(folder):
-            newest = self.sessions(folder)[-1:]
-            folder = folder / (native_id or "".join(newest))
-        read = read_task if any(map(shelf.identity, _paths(folder, _task_files))) else read_session
+        inside = () if _files(folder) else self.sessions(folder)
+        if inside:
+            folder = folder / (native_id if native_id in inside else inside[-1])
         files = [*_paths(folder, _session_files), *_paths(folder, _task_files)]
-        return Rewritten(lambda: files, lambda: read(folder, worktree), self.name)
+
+        def read() -> tuple[SessionRecord, bool]:
+            task = any(map(shelf.identity, _paths(folder, _task_files)))
+            return read_task(folder, worktree) if task else read_session(folder, worktree)
+
+        return Rewritten(lambda: files, read, self.name)
 
 
 def _session_files(name: str) -> tuple[str, ...]:

@@ -158,3 +158,16 @@ def test_a_folder_of_sessions_gives_the_one_that_was_written_last(tmp_path: Path
     following = AGENTS["cline"].follow(sample.entry.parent, "", Path("/home/dev/repo"))
     following.poll()
     assert following.record().native_id == sample.native_id
+
+
+def test_a_leg_s_session_is_followed_from_before_its_first_word(tmp_path: Path) -> None:
+    sample = SAMPLES["cline"](tmp_path)
+    folder = tmp_path / "private" / "1795976791557_7iyn2"
+    folder.mkdir(parents=True)
+    following = AGENTS["cline"].follow(folder, "c8a3ba6c-4e0e-4c5b-9d4e-0c8f0d3a7a11", Path("/home/dev/repo"))
+    assert not following.poll()
+    for file in sample.files:
+        (folder / file.name).write_bytes(file.read_bytes())
+        following.poll()
+    assert following.record().native_id == sample.native_id
+    assert following.record().model_turns == 3
