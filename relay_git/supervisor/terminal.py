@@ -83,8 +83,7 @@ class Terminal:
 
     def tell(self, line: str) -> None:
         """One line to the user, between two agents."""
-        with contextlib.suppress(OSError):
-            os.write(self._tty, printable(line).replace("\n", " ").encode("utf-8", "replace")[:1000] + b"\n")
+        self._write(printable(line).replace("\n", " ").encode("utf-8", "replace")[:1000] + b"\n")
 
     def take_back(self) -> None:
         """The agent is gone: show its last output, and give the user the terminal as it was."""
@@ -145,7 +144,8 @@ class Terminal:
     def _restore(self) -> None:
         with contextlib.suppress(OSError):
             if os.tcgetpgrp(self._tty) == os.getpgrp():  # in the background it is another's, and was restored before
-                self._write(self._screen.off() + (b"\r\n" if self._screen.mid_line() else b""))
+                # Whoever dies in the middle of a line may have left the rest of its screen below it.
+                self._write(self._screen.off() + (b"\r\n\x1b[J" if self._screen.mid_line() else b""))
                 self._set(raw=False)
 
     def _set(self, *, raw: bool) -> None:

@@ -70,7 +70,7 @@ def test_what_a_killed_tui_left_on_is_switched_off_and_its_signal_is_its_status(
 def test_a_line_that_a_tui_left_open_is_ended_before_the_user_is_told(desk) -> None:
     user = desk.lend("printf", "half a line\\033[0m")
     assert user.ends() == 0
-    assert user.seen.endswith(b"half a line\x1b[0m\r\nback again\r\nover\r\n")
+    assert user.seen.endswith(b"half a line\x1b[0m\r\n\x1b[Jback again\r\nover\r\n")
 
 
 def test_a_flood_comes_through_whole(desk) -> None:
