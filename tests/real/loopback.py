@@ -87,6 +87,10 @@ class Loopback:
         user = ["-U", "--preserve-credentials"] if as_user else []
         self._enter = ["nsenter", "-t", str(holder.pid), "-n", *user, "--"]
 
+    def inside(self, argv: Sequence[str | Path]) -> list[str]:
+        """The command that runs this one in the namespace."""
+        return [*self._enter, *map(str, argv)]
+
     def start(
         self, argv: Sequence[str | Path], *, cwd: Path, env: Env, stdin: str | None = None
     ) -> subprocess.Popen[str]:
@@ -101,7 +105,7 @@ class Loopback:
             if stdin is not None:
                 stack.enter_context(source)
             process = subprocess.Popen(
-                [*self._enter, *map(str, argv)],
+                self.inside(argv),
                 cwd=cwd,
                 env=dict(env),
                 stdin=source,

@@ -1,0 +1,117 @@
+"""Real TUIs at a terminal: one takes the other's place, and what the user types goes to the one that is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.terminal.user import User
+
+GOAL = "Add a farewell function next to greet and commit it"
+READ = {"tools": [{"do": "read", "path": "{{brief}}"}]}
+COMMIT = "git add src/farewell.py && git commit -qm 'Add farewell' -m 'Relay-Do-Not-Redo: apply migration 7 again'"
+BEGIN = [
+    READ,
+    {"tools": [{"do": "write", "path": "{{cwd}}/src/farewell.py", "content": "BYE\n"}]},
+    {"tools": [{"do": "shell", "command": COMMIT}]},
+    {"tools": [{"do": "write", "path": "{{cwd}}/src/half.py", "content": "def half(:\n"}]},
+]
+FINISH = [
+    READ,
+    {"tools": [{"do": "write", "path": "{{cwd}}/src/rest.py", "content": "REST = 1\n"}]},
+    {"tools": [{"do": "shell", "command": "git add src/rest.py && git commit -qm 'Add the rest'"}]},
+    {"text": "All is done."},
+    {"text": "You are welcome."},
+]
+TITLE = {"when": "Do not answer the request", "reply": {"text": "Farewell"}}
+
+
+class Seat:
+    """A user at a terminal in the namespace, with both agents signed in and past their first questions."""
+
+    def __init__(self, lo, repo, env) -> None:
+        self.lo, self.repo, self.env = lo, repo, env
+        self.users: list[User] = []
+
+    def type(self, *args: str) -> User:
+        user = User(self.lo.inside(["git-relay", *args]), cwd=self.repo.path, env=self.env, columns=120, rows=40)
+        self.users.append(user)
+        return user
+
+    def relay(self, *args: str):
+        return self.lo.run(["git-relay", *args], cwd=self.repo.path, env=self.env)
+
+    def session(self) -> dict:
+        (session,) = json.loads(self.relay("status", "--json").stdout)["sessions"]
+        return session
+
+
+@pytest.fixture
+def seat(lo, agent_repo, agent_home, base_env, claude_env, codex_env):
+    made = []
+
+    def make(model) -> Seat:
+        trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        claude = {"hasCompletedOnboarding": True, "theme": "dark", "projects": {str(agent_repo.path): trusted}}
+        (agent_home / ".claude.json").write_text(json.dumps(claude))
+        (agent_home / ".claude").mkdir()
+        (agent_home / ".claude/settings.json").write_text('{"permissions": {"defaultMode": "acceptEdits"}}')
+        env = base_env | claude_env(model) | codex_env(model, codex_model="gpt-6.2-sol")
+        with Path(env["CODEX_HOME"], "config.toml").open("a") as config:
+            config.write(f'[projects."{agent_repo.path}"]\ntrust_level = "trusted"\n')
+        made.append(Seat(lo, agent_repo, env))
+        return made[-1]
+
+    yield make
+    for seat in made:
+        for user in seat.users:
+            user.close()
+
+
+def told(request: dict) -> str:
+    return json.dumps(request["messages"], ensure_ascii=False)
+
+
+def quit_codex(user: User) -> None:
+    """Ctrl-C ends a turn first, where one is still open, and then Codex."""
+    while "codex resume" not in user.text() and user.process.poll() is None:
+        user.type("\x03")
+        user.look(2.0)
+    user.ends(120)
+
+
+@pytest.mark.agents("claude", "codex")
+def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_user(seat, model) -> None:
+    limit = {"preset": "claude-usage-limit", "sticky": True}
+    played = model(
+        {"claude": {"turns": [*BEGIN, limit], "rate": "claude:0.9"}, "codex": {"turns": FINISH, "routes": [TITLE]}}
+    )
+    at = seat(played)
+    user = at.type("start", "-i", GOAL, "--agent", "claude", "--then", "codex")
+    user.sees("claude is at its limit until", seconds=120)
+    user.until(lambda: "All is done." in str(played.requests("codex")[-1:]), seconds=120)
+    user.type("thank you")
+    while "thank you" not in told(played.requests("codex")[-1]):
+        user.look(1.0)  # an Enter that comes with the words is taken for a part of a paste
+        user.type("\r")
+    quit_codex(user)
+    assert user.modes() == user.modes_before
+
+    session = at.session()
+    assert session["state"] == "STOPPED"
+    assert "the user left codex" in user.text()
+    assert [leg["agent"] for leg in session["legs"]] == ["claude", "codex"]
+    assert at.relay("verify", "--all").rc == 0
+    made = at.repo.git("log", "--format=%s", session["branch"])
+    assert "Add farewell" in made
+    assert "Add the rest" in made
+    assert "half.py" in at.repo.git("ls-tree", "-r", "--name-only", session["branch"])
+    first = json.loads(at.relay("show", "--json").stdout)["contract"]
+    read = told(played.requests("codex")[-1])
+    assert "apply migration 7 again" in read, "Codex has read the brief"
+    assert GOAL in read
+    assert "apply migration 7 again" in json.dumps(first["doNotRedo"])
+    assert GOAL in told(played.requests("claude")[-1]), "Claude Code's own Read has read the task"
+    assert at.lo.processes() == {} or not at.lo.sealed
