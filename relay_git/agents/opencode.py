@@ -99,8 +99,7 @@ class Opencode:
         part = jsonl.record(record.get("part"))
         match record.get("type"):
             case "step_start":
-                session = jsonl.text(record.get("sessionID"))
-                return (Identified(session),) if session else ()
+                return _session(record)
             case "tool_use":
                 return (Doing(_call(part)),)
             case "text":
@@ -109,9 +108,9 @@ class Opencode:
                 return (Ended(True),)
             case "session.status":
                 retry = retry_notice(jsonl.record(record.get("status")), jsonl.epoch_time(record.get("timestamp")))
-                return (retry,) if retry else ()
-            case "error":
-                return _hear_error(record)
+                return (*_session(record), retry) if retry else ()
+            case "error":  # the first request may be refused, and then nothing else names the session
+                return (*_session(record), *_hear_error(record))
             case _:
                 return ()
 
@@ -178,6 +177,11 @@ def _with_plugin(content: str, plugin: Path) -> str:
         return ""
     plugins = [name for name in jsonl.items(theirs.get("plugin")) if isinstance(name, str)]
     return json.dumps({**theirs, "plugin": [*plugins, plugin.as_uri()]})
+
+
+def _session(record: Record) -> tuple[Identified, ...]:
+    session = jsonl.text(record.get("sessionID"))
+    return (Identified(session),) if session else ()
 
 
 def _call(part: Record) -> str:

@@ -135,7 +135,8 @@ def test_a_daily_quota_of_gemini_is_a_usage_limit() -> None:
 
 
 def test_a_wait_of_two_hours_that_opencode_keeps_to_itself_is_heard_of_our_plugin() -> None:
-    (retry,) = heard("opencode", "rate-limit-429-retry-after-7200")
+    session, retry = heard("opencode", "rate-limit-429-retry-after-7200")
+    assert session == Identified("ses_dd760b08bffeFHEfgonm18oS6n")
     assert isinstance(retry, Retrying)
     assert (retry.notice.kind, retry.attempt) == (LimitKind.USAGE, 1)
     assert retry.notice.resets_at == datetime(2026, 11, 29, 20, 44, 20, 824000, UTC)
