@@ -56,6 +56,8 @@ def read_conversation(path: Path, native_id: str, worktree: Path) -> tuple[Sessi
             return draft.record(), True
         if _is_cursors(database):
             _read(draft, database, native_id)
+        else:
+            draft.lose("the database is none of Cursor's")
         for trouble in database.trouble:
             draft.lose(trouble)
     return draft.record(), False

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,35 @@ def test_what_is_no_file_is_not_opened(name: str, thing: str, tmp_path: Path) ->
     sane(record)
     assert record.prompts == ()
     TOOLS[sample.tool].sessions(sample.entry)
+
+
+DATABASES = pytest.mark.parametrize("name", ["cursor_chat", "cursor_store", "copilot_chat_database"])
+
+
+@DATABASES
+def test_a_view_that_never_ends_in_place_of_a_table_is_not_asked(name: str, tmp_path: Path) -> None:
+    sample = fresh(name, tmp_path)
+    connection = sqlite3.connect(sample.entry)
+    for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        columns = ", ".join(f"n AS {row[1]}" for row in connection.execute(f"PRAGMA table_info({table})"))
+        connection.execute(f"DROP TABLE {table}")
+        endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+        connection.execute(f"CREATE VIEW {table} AS {endless} SELECT {columns} FROM c")
+    connection.commit()
+    connection.close()
+    record = sample.read()
+    assert record.prompts == ()
+    assert record.losses
+    assert TOOLS[sample.tool].sessions(sample.entry) in ((), (sample.native_id,))
+
+
+@DATABASES
+def test_a_database_is_read_while_its_owner_holds_it(name: str, tmp_path: Path) -> None:
+    sample = fresh(name, tmp_path)
+    owner = sqlite3.connect(sample.entry)
+    owner.execute("BEGIN EXCLUSIVE")
+    assert sample.read().prompts == (GOAL,)
+    owner.close()
 
 
 @EVERY
