@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from relay_git.git import hooks
+from relay_git.git import hooks, worktree
 from relay_git.git.hooks import Route
 from relay_git.git.repo import discover
 from tests.git.conftest import open_session
@@ -56,8 +56,10 @@ def test_a_commit_is_held_while_the_pause_flag_is_there(hooked) -> None:
     assert hooked.at.git("log", "-1", "--format=%s") == "work"
 
 
-def test_a_replayed_commit_of_a_rebase_is_no_safe_point(hooked) -> None:
-    (hooked.repo.worktree_git_dir(hooked.id) / "rebase-merge").mkdir()
+@pytest.mark.parametrize("busy", ["rebase-merge", "rebase-apply", "sequencer"])
+def test_a_replayed_commit_of_a_rebase_is_no_safe_point(hooked, busy) -> None:
+    (hooked.repo.worktree_git_dir(hooked.id) / busy).mkdir()
+    assert worktree.operation(hooked.repo, hooked.id) != ""  # so that a move of HEAD does not count either
     assert commit(hooked).wait(20) == 0
     assert not (hooked.marks / "safepoints").exists()
 

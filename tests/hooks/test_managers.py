@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 
 import pytest
 
 from relay_git.git.hooks import CONFIGURED_HOOKS
-from tests.cli.scene import HANG, LIMIT, TAKE_OVER, commit, only_session, say, shell, wait_for, write
+from tests.cli.scene import LIMIT, TAKE_OVER, commit, only_session, say, shell, write
 from tests.hooks.managers import MANAGERS, inventory, recorded, run
+from tests.hooks.scene import ASK_NOW, hand_over
 from tests.seal.repo import Repo, git_version
 
 CONFIGURED = git_version() >= CONFIGURED_HOOKS
@@ -20,7 +20,6 @@ WORK = (
     ("git", "commit", "-q", "--allow-empty", "-m", "good"),
     ("git", "commit", "-q", "--amend", "--allow-empty", "-m", "better"),
 )
-UNTIL_PAUSED = 'until [ -f "$(git rev-parse --git-dir)/relay/pause" ]; do sleep 0.05; done'
 
 
 def work(repo: Repo) -> list[int]:
@@ -63,19 +62,9 @@ def test_a_manager_that_installs_itself_again_ends_no_safe_point_and_is_not_foug
     manager, managed, relay, demo
 ) -> None:
     before, config = inventory(managed), managed.git("config", "--list")
-    first = [say("I begin."), shell(*manager.again), write("one", "1\n"), commit("One"), write("on", "")]
-    demo.plays([*first, shell("sh", "-c", UNTIL_PAUSED), write("two", "2\n"), commit("Two"), HANG], TAKE_OVER)
-    argv = ["git-relay", "start", "x", "--agent", "demo", "--then", "demo"]
-    running = subprocess.Popen(argv, cwd=managed.path, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_for(lambda: list((managed.path / ".relay/sessions").glob("*/on")))
-        during = inventory(managed)
-        asked = relay("handoff", cwd=managed.path)
-        _, said = running.communicate(timeout=60)
-    finally:
-        running.kill()
-    assert (asked.rc, running.returncode) == (0, 0), (asked, said)
-    shown = json.loads(relay("show", "--json", cwd=managed.path).stdout)["contract"]
+    steps = [shell(*manager.again), write("one", "1\n"), commit("One"), *ASK_NOW, write("two", "2\n"), commit("Two")]
+    done = hand_over(managed, relay, demo, steps, look=lambda: inventory(managed))
+    shown, said, during = done.contract, done.said, done.looked
     assert (shown["pause"]["safePoint"], shown["inFlightCode"]) == ("commit", [])
     assert managed.git("log", "-1", "--format=%s", shown["snapshotCommit"]) == "Two"
     replaced = manager.blocked and not manager.keeps and not CONFIGURED
