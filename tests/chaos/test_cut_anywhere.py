@@ -1,0 +1,116 @@
+"""A whole handoff, cut at every point there is: nothing is lost, nothing is doubled, nobody survives, it goes on.
+
+Each of these runs a session with a handoff from start to end in real processes, strikes once, types what the program
+says until the session is done, and compares ledger, branch, files and processes with the undisturbed run: see `stage`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.seal.environment import ROOT
+
+PARTS = 4
+NAMESPACE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+class Company:
+    """The stage as a process: jobs in, results out."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.has_small_disk = json.loads(self._line())["full"]
+
+    def play(self, **job: Any) -> list[dict[str, Any]]:
+        assert self._process.stdin is not None
+        print(json.dumps(job), file=self._process.stdin, flush=True)
+        return list(iter(lambda: json.loads(self._line()), {}))
+
+    def points(self, ends: str, *, with_agent: bool = False) -> list[str]:
+        """Every point of an undisturbed run; those at which an agent lives, if asked for."""
+        [run] = self.play(mode="none", ends=ends)
+        assert run["wrong"] == [], run
+        seen = [line.split("\t") for line in run["points"]]
+        return [name for who, name in seen if who == "agent" or not with_agent]
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline() or pytest.fail("the stage has broken down")
+
+
+@pytest.fixture
+def company(tmp_path) -> Iterator[Company]:
+    with _company(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def _company(folder) -> Iterator[Company]:
+    may = subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
+    argv = [*(NAMESPACE if may else ()), sys.executable, "-m", "tests.chaos.stage", folder]
+    argv += ["--small-disk"] if may else []
+    # A pipe that is not closed when a command is killed is no message for a user: only -W shows it.
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
+    with subprocess.Popen(argv, cwd=ROOT, env=env, stdin=-1, stdout=-1, text=True) as process:
+        yield Company(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def strike(company: Company, mode: str, ends: str, points: Iterable[str]) -> None:
+    """Strike at each of these points, and again where other threads were quicker this time."""
+    for at in points:
+        for _ in range(3):
+            [result] = company.play(mode=mode, ends=ends, at=at)
+            assert result["wrong"] == [], f"struck {at}: {result['wrong']}\n{result['said']}"
+            if result["reached"]:
+                break
+        else:
+            pytest.fail(f"the point was never reached again: {at}")
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("ends", ["limit", "stays"])
+def test_a_supervisor_killed_at_any_point_costs_nothing(company, ends, part) -> None:
+    strike(company, "supervisor", ends, company.points(ends)[part::PARTS])
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_an_agent_killed_at_any_point_costs_nothing(company, part) -> None:
+    points = company.points("stays", with_agent=True)[part::2]
+    assert len(points) > 20
+    strike(company, "agent", "stays", [p for p in points if not p.startswith("torn")])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_supervisor_and_agent_killed_at_any_point_cost_nothing(company, part) -> None:
+    results = company.play(mode="both", ends="stays", part=part, parts=PARTS)
+    assert len(results) >= len(company.points("stays")) // PARTS
+    for result in results:
+        assert result["wrong"] == [], f"struck {result['job']['at']}: {result['wrong']}\n{result['said']}"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_disk_that_is_full_from_any_point_on_is_named_and_costs_nothing(company, part) -> None:
+    if not company.has_small_disk:
+        pytest.skip("a small disk needs a mount namespace, which only root can make here")
+    points = company.points("stays")[part::PARTS]
+    strike(company, "full", "stays", [p for p in points if not p.startswith("torn")])  # torn: as before the open
+
+
+def test_a_resume_that_is_killed_too_costs_nothing(company) -> None:
+    seed = int(os.environ.get("RELAY_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
+    draw, points = random.Random(seed), company.points("stays")
+    for at, then in [(draw.choice(points), draw.randrange(1, 200)) for _ in range(24)]:
+        [result] = company.play(mode="supervisor", ends="stays", at=at, then=then)
+        told = f"RELAY_TEST_SEED={seed}: struck {at}, and the resume at its point {then}"
+        assert result["wrong"] == [], f"{told}: {result['wrong']}\n{result['said']}"
