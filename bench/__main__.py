@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import handoff, hook, startup, transcripts, verify
+from bench import chaos, handoff, hook, startup, transcripts, verify
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
@@ -19,6 +19,7 @@ TOPICS = {
     "verify": verify.measure,
     "startup": startup.measure,
     "transcripts": transcripts.measure,
+    "chaos": chaos.measure,
 }
 
 
@@ -26,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"of {', '.join(TOPICS)}; default: all")
     parser.add_argument("--small", action="store_true", help="Smaller repositories and fewer runs, to try it out.")
+    parser.add_argument("--runs", type=int, default=0, help="How many handoffs chaos plays; default: 1,000.")
     asked = parser.parse_args()
     unknown = [t for t in asked.topics if t not in TOPICS]
     if unknown:
@@ -36,7 +38,8 @@ def main() -> int:
         for name in asked.topics or TOPICS:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
             (Path(scratch) / name).mkdir()
-            table: Table = TOPICS[name](Path(scratch) / name, small=asked.small)
+            more = {"runs": asked.runs} if name == "chaos" else {}
+            table: Table = TOPICS[name](Path(scratch) / name, small=asked.small, **more)
             print(f"\n{table.text()}", flush=True)
     return 0
 
