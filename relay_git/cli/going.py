@@ -47,7 +47,7 @@ def start(
     _refuse_both(interactive=interactive, detach=detach)
     untold = interactive and words is None and file is None  # the user tells the agent in its TUI
     task = "" if untold else opening.clean_task(_task_bytes(words, file))
-    repo, store = context.open_repo()
+    repo, store = context.open_repo(look=True)
     if repo.home is None:
         raise no_work_tree()
     settings = context.settings(repo)
