@@ -45,7 +45,8 @@ def verify(word: str | None, *, everything: bool, as_json: bool) -> int:
     sessions = journal.sessions(store)
     if everything or (word is None and len(sessions) != 1):
         # Where there is no session there may never have been a key: it is asked for only when there is one.
-        rows = [_line(row) for row in replay.check_all(repo, store, load(repo))] if sessions else []
+        checked = replay.check_all(repo, store, load(repo), workers=os.cpu_count() or 1) if sessions else ()
+        rows = [_line(row) for row in checked]
     else:
         found = _by_id(store, word)
         session = found.session_id if found is not None else _session(store, word)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from relay_git.contract.canonical import glance
@@ -17,13 +17,14 @@ from relay_git.contract.sign import Key
 from relay_git.contract.verify import VERSION, ExpectedPlace, Outcome, Refused, Verification, Verified, verify
 from relay_git.errors import FormatTooNew, RelayError, SignatureRefused
 from relay_git.git.repo import Repo
-from relay_git.git.store import Oid, Store
+from relay_git.git.store import Oid, Store, open_store
 from relay_git.git.work import blob_sha256
 from relay_git.ledger import journal, notes
 from relay_git.ledger.journal import Recorded
 from relay_git.session import ContractId, SessionId
 
 CONTRACT = "contract.json"
+_MANY = 24  # sessions: with fewer, more processes cost more than they save
 Changes: TypeAlias = dict[Oid, tuple[Oid, ...]]
 
 
@@ -80,10 +81,10 @@ def contracts(store: Store, session: SessionId) -> list[Found]:
     return list(_found(store, session, tip, _brought(store, tip, store.changes([tip.oid], CONTRACT))))
 
 
-def survey(store: Store) -> Iterator[tuple[SessionId, list[Found] | RelayError]]:
-    """The contracts of every session, or what is wrong with its journal; git is asked once for all."""
+def survey(store: Store, known: list[SessionId] | None = None) -> Iterator[tuple[SessionId, list[Found] | RelayError]]:
+    """The contracts of these sessions (None: of every one), or what is wrong with a journal; git is asked once."""
     tips: dict[SessionId, Recorded | RelayError] = {}
-    for session in journal.sessions(store):
+    for session in journal.sessions(store) if known is None else known:
         try:
             tips[session] = journal.tip(store, session)
         except RelayError as error:
@@ -165,10 +166,33 @@ def check(repo: Repo, store: Store, key: Key | None, session: SessionId) -> list
     return _rows(store, key, session, found, RepoSnapshots(repo, store))
 
 
-def check_all(repo: Repo, store: Store, key: Key | None) -> Iterator[Checked]:
-    """The verdicts on the contracts of every session; a session whose journal is damaged has a row that says so."""
+def check_all(repo: Repo, store: Store, key: Key | None, workers: int = 1) -> Iterator[Checked]:
+    """The verdicts on the contracts of every session; a session whose journal is damaged has a row that says so.
+
+    Of many sessions each of so many processes takes a part; a verdict that comes from there is without its contract.
+    """
+    known = journal.sessions(store)
+    if workers < 2 or len(known) < _MANY:
+        yield from _check_some(repo, store, key, known)
+        return
+    from concurrent.futures import ProcessPoolExecutor  # 30 ms that few sessions are not worth
+
+    size = -(-len(known) // (4 * workers))
+    parts = [known[i : i + size] for i in range(0, len(known), size)]
+    with ProcessPoolExecutor(workers) as pool:
+        for rows in pool.map(_check_part, [(repo, key, part) for part in parts]):
+            yield from rows
+
+
+def _check_part(part: tuple[Repo, Key | None, list[SessionId]]) -> list[Checked]:
+    repo, key, known = part
+    rows = _check_some(repo, open_store(repo.common_dir), key, known)
+    return [replace(r, verdict=replace(r.verdict, contract={})) if isinstance(r.verdict, Verified) else r for r in rows]
+
+
+def _check_some(repo: Repo, store: Store, key: Key | None, known: list[SessionId]) -> Iterator[Checked]:
     snapshots = RepoSnapshots(repo, store)
-    for session, found in survey(store):
+    for session, found in survey(store, known):
         yield from _rows(store, key, session, found, snapshots)
 
 

@@ -162,6 +162,21 @@ def test_a_chain_that_two_refs_share_is_read_for_each(written) -> None:
     assert found == [("copy", "misplaced")] * 2 + [(session.id, "superseded"), (session.id, "valid")]
 
 
+def test_processes_that_share_the_work_find_the_same_in_the_same_order(written) -> None:
+    session = written.session
+    for number in range(30):
+        session.main.git("update-ref", f"refs/relay/sessions/copy-{number:02}", written.tip.oid)
+    (session.main.git_dir / "refs/relay/sessions/copy-07").write_text("garbage\n")
+
+    def rows(workers: int) -> list[tuple[str, str, int, str, str]]:
+        checked = replay.check_all(session.repo, session.store, written.key, workers)
+        return [(c.session_id, c.contract_id, c.leg, str(c.verdict.outcome), c.verdict.reason) for c in checked]
+
+    alone = rows(1)
+    assert len(alone) == 29 * 2 + 1 + 2
+    assert rows(2) == alone
+
+
 def test_a_contract_of_another_session_is_misplaced(written, repo) -> None:
     other = write_session(open_session(repo, "other-0002"), "x\n", "y\n")
     forge(written, {b"contract.json": stored(other), b"contract.md": other.session.store.blob(other.brought[-1].brief)})
