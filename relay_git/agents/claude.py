@@ -203,8 +203,8 @@ def _id_in_name(name: str) -> str:
 def _pause_hooks(place: Place) -> dict[str, object]:
     """Settings with which Claude Code itself ends its turn between two tool calls when a pause is asked for.
 
-    PostToolUse, and not PostToolBatch, which is the better moment: a settings file with an event that an older version
-    does not know is passed over as a whole, and the sandbox with it.
+    PostToolUse, and not PostToolBatch, which is the better moment: an older version may not know that event, and the
+    sandbox's settings stand in the same file (ADR 0018).
     """
     command = shlex.join(["sh", str(script("end-turn")), str(place.git_dir / "relay")])
     hook = {"hooks": [{"type": "command", "command": command, "timeout": 10}]}

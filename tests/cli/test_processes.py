@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import psutil
 import pytest
@@ -94,24 +93,6 @@ def test_a_tool_that_waits_and_then_goes_on_is_left_alone(repo, relay, demo) -> 
     ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
     assert ran.rc == 0, ran
     assert states(repo.path, only_session(repo.path))[-1]["state"] == "DONE"
-
-
-def test_a_sleep_of_the_machine_counts_neither_as_silence_nor_as_waiting(repo, demo, begin) -> None:
-    repo.git("config", "relay.hangTimeout", "3")
-    repo.git("config", "relay.ackTimeout", "3")
-    demo.plays([*WORK, LIMIT], [{"do": "sleep", "seconds": 1}, *TAKE_OVER, {"do": "sleep", "seconds": 1}])
-    supervisor = begin(repo, *TO_DEMO)
-    for state in ("RESUMING", "RUNNING"):
-        session = at_state(repo, state)
-        asleep = [psutil.Process(supervisor.pid), *psutil.Process(supervisor.pid).children(recursive=True)]
-        for process in asleep:
-            process.suspend()
-        time.sleep(4)
-        for process in asleep:
-            process.resume()
-    assert supervisor.wait(60) == 0, said(repo)
-    assert states(repo.path, session)[-1]["leg"] == 2
-    assert "passed over" not in said(repo)
 
 
 REBASE = "git rebase -q other"
