@@ -73,7 +73,7 @@ class Keyboard:
         self._line = b""
 
     def enter(self) -> None:
-        tty.setraw(0)
+        tty.setraw(0, termios.TCSANOW)  # what was typed before is not thrown away: whoever lends the terminal does that
         _write(_ENTER)
         show(TITLE)
         show_size()

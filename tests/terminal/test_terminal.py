@@ -100,10 +100,18 @@ def settled(look):
     return now
 
 
-def test_what_was_typed_for_a_tui_that_is_gone_is_for_nobody_else(desk) -> None:
-    user = desk.lend("sleep", "1.5")
-    user.type("rm -rf everything\n")
+def test_what_is_typed_between_two_tuis_reaches_neither_the_next_nor_the_shell(desk) -> None:
+    (desk.folder / "twice").touch()
+    user = desk.lend(*TUI)
+    user.sees("size: 100x30")
+    user.type("a\x04")
+    shown = user.sees("back again")
+    user.type("yes\n")
+    (desk.folder / "go").touch()
+    user.sees("size: 100x30", since=shown)
+    user.type("b\x04")
     assert user.ends() == 0
+    assert desk.received() == b"a\x04b\x04"
     assert not user.is_asked()
 
 
