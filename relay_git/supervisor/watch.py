@@ -200,6 +200,8 @@ class Watcher:
         self._record = replace(record, losses=(*self._lost, *record.losses))
         if len(self._record.limits) > known:
             self._note_limit(self._record.limits[-1])
+            if self._record.at_limit and not ended:  # it waits and asks again, perhaps without a word on stdout
+                self._pulse.waits(Retrying(self._record.limits[-1]))
 
     def _note_limit(self, notice: LimitNotice) -> None:
         # The transcript and stdout tell of the same refusal: the one that says more is kept.
