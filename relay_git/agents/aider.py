@@ -33,7 +33,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.aider_reader import AiderReader
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import common_dir, credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, home, in_a_leg, is_set
 from relay_git.agents.transcript import Follower
 from relay_git.agents.unconfined import not_confined
 
@@ -119,11 +119,7 @@ class Aider:
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """The history file of a leg of ours, in the leg's private folder."""
-        common = common_dir(worktree)
-        if common is None or not _OURS.fullmatch(native_id):
-            return None
-        legs = common / "relay" / "spool" / worktree.name
-        return next((path for path in sorted(legs.glob(f"*/{native_id}.md"))), None)
+        return in_a_leg(worktree, f"{native_id}.md") if _OURS.fullmatch(native_id) else None
 
     def found(self, env: Mapping[str, str]) -> Iterator[Found]:
         """The histories that the environment names: aider keeps no list of the folders it worked in."""

@@ -35,7 +35,7 @@ from relay_git.agents.cline_reader import read_session
 from relay_git.agents.cline_tasks import ABOUT, API, HISTORY, UI, read_task
 from relay_git.agents.draft import cut
 from relay_git.agents.editors import user_folders
-from relay_git.agents.homes import common_dir, home
+from relay_git.agents.homes import home, in_a_leg
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Rewritten
@@ -99,11 +99,7 @@ class Cline:
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """The session of a leg of ours, in the leg's private folder."""
-        common = common_dir(worktree)
-        if common is None or not _OURS.fullmatch(native_id):
-            return None
-        legs = common / "relay" / "spool" / worktree.name
-        return next((path for path in sorted(legs.glob(f"*/{native_id}/*")) if path.is_dir()), None)
+        return in_a_leg(worktree, f"{native_id}/*/") if _OURS.fullmatch(native_id) else None
 
     def found(self, env: Mapping[str, str]) -> Iterator[Found]:
         """The sessions of the CLI, and the tasks of the extensions in every editor."""

@@ -34,7 +34,14 @@ def missing_programs(packages: Mapping[str, str], env: Mapping[str, str]) -> tup
     return tuple(name for program, name in packages.items() if not shutil.which(program, path=env.get("PATH", "")))
 
 
-def common_dir(worktree: Path) -> Path | None:
+def in_a_leg(worktree: Path, pattern: str) -> Path | None:
+    """What a leg of ours was told to keep in its private folder, by the session's worktree; None while it is not."""
+    common = _common_dir(worktree)
+    legs = common / "relay" / "spool" / worktree.name if common else None
+    return next(iter(sorted(legs.glob(f"*/{pattern}"))), None) if legs else None
+
+
+def _common_dir(worktree: Path) -> Path | None:
     """The common git dir of a linked worktree, by the file that names it; None where that is not to be had."""
     link = worktree / ".git"
     if not shelf.is_regular(link):
@@ -44,5 +51,6 @@ def common_dir(worktree: Path) -> Path | None:
             word, _, named = file.read(4_096).decode("utf-8", "surrogateescape").partition(": ")
     except OSError:
         return None
-    git_dir = Path(named.strip("\n"))
-    return git_dir.parents[1] if word == "gitdir" and git_dir.parent.name == "worktrees" else None
+    git_dir = worktree / named.strip("\n")  # newer git may write it as seen from the worktree
+    told = word == "gitdir" and git_dir.parent.name == "worktrees" and "\0" not in named
+    return git_dir.parents[1] if told else None

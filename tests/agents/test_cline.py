@@ -97,12 +97,14 @@ def test_a_leg_s_session_is_found_by_the_name_that_it_was_given(
     assert AGENTS[name].transcript(launch.native_id, place.worktree, env) == written
 
 
-def test_a_git_file_that_is_none_leads_nowhere(place: Place, env: dict[str, str]) -> None:
+def test_a_git_file_that_is_none_leads_nowhere_and_a_relative_one_does(place: Place, env: dict[str, str]) -> None:
     launch = launched("aider", place)
     (place.private_dir / f"{launch.native_id}.md").write_text("")
-    for content in ("", "gitdir: /", "gitdir: x", "gitdir: /a/b/c", "\0\xff"):
+    for content in ("", "gitdir: /", "gitdir: x", "gitdir: /a/b/c", "gitdir: /a\0/worktrees/s1", "\0\xff"):
         (place.worktree / ".git").write_text(content)
         assert AGENTS["aider"].transcript(launch.native_id, place.worktree, env) is None
+    (place.worktree / ".git").write_text("gitdir: ../../../.git/worktrees/s1\n")
+    assert AGENTS["aider"].transcript(launch.native_id, place.worktree, env)
 
 
 @pytest.mark.parametrize("words", ["/run rm -rf x", "!rm -rf x"])
