@@ -18,7 +18,8 @@ CALLS = (
     "openat,creat,write,pwrite64,writev,rename,renameat,renameat2,unlink,unlinkat,link,linkat,mkdir,mkdirat,rmdir,fsync,"
     "fdatasync,syncfs,sync,ftruncate,sendfile,copy_file_range"
 )
-STRACE = ("strace", "-f", "-y", "-xx", "-s", "10000000", "-e", f"trace={CALLS}", "-e", "signal=none")
+PROGRAM = shutil.which("strace", path="/usr/bin:/bin:/usr/local/bin")  # not on the sealed PATH
+STRACE = (PROGRAM or "strace", "-f", "-y", "-xx", "-s", "10000000", "-e", f"trace={CALLS}", "-e", "signal=none")
 _CALL = re.compile(r"(\d+) +(\w+)\((.*)\) += (\S+?)(?:<([^>]*)>)?(?: .*)?$", re.S)
 _PATH = re.compile(r'(\w+)<((?:\\x[0-9a-f]{2})+)>(?:\(deleted\))?|"((?:\\x[0-9a-f]{2})*)"')
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
 
+from tests.chaos.power import PROGRAM
 from tests.chaos.test_cut_anywhere import company
 
 __all__ = ["company"]  # the fixture
@@ -16,8 +16,7 @@ PARTS = 4
 
 def may_trace() -> bool:
     """Whether strace is here and may be used."""
-    strace = shutil.which("strace", path="/usr/bin:/bin:/usr/local/bin")
-    return strace is not None and subprocess.run([strace, "true"], capture_output=True, check=False).returncode == 0
+    return PROGRAM is not None and subprocess.run([PROGRAM, "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("part", range(PARTS))
