@@ -48,8 +48,9 @@ def uninstall(*, key: bool) -> int:
             print("deleted the signing key")
         if not worktrees and not any(True for _ in store.refs(BRANCHES)):
             room.take_out(repo)
-        with contextlib.suppress(OSError):
-            repo.relay_dir.rmdir()
+        for folder in (repo.relay_dir / "fresh", repo.relay_dir):  # only where nothing is left in them
+            with contextlib.suppress(OSError):
+                folder.rmdir()
     except OSError as error:
         raise disk_error(error, "not all could be taken out") from error
     for session in names:
