@@ -31,7 +31,7 @@ from relay_git.agents.agent import (
     Unready,
     Unsupported,
 )
-from relay_git.agents.aider_reader import AiderReader
+from relay_git.agents.aider_reader import AiderReader, History
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, home, in_a_leg, is_set
 from relay_git.agents.transcript import Follower
@@ -141,7 +141,7 @@ class Aider:
         path = path / HISTORY if path.is_dir() else path
         wanted = "" if _OURS.fullmatch(native_id) else native_id
         cwd = str(path.parent) if path.name == HISTORY else str(worktree)
-        return Follower(path, lambda: AiderReader(worktree, cwd, wanted, self._zone))
+        return History(path, worktree, cwd, wanted, self._zone)
 
 
 _WHY = "aider has no sandbox: it writes a file wherever the model says, also outside of the session's worktree"

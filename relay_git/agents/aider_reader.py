@@ -18,6 +18,7 @@ from pathlib import Path
 
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PROMPT_CHARS, MAX_TEXT_CHARS, Draft, cut, plus
 from relay_git.agents.refusal import refusal
+from relay_git.agents.transcript import Follower
 from relay_git.session import Command, LimitKind, LimitNotice, SessionRecord, Usage
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
@@ -33,6 +34,24 @@ _QUESTION = "(Y)es/(N)o"  # what the user answered to a question of aider's own
 _MAX_SESSIONS = 10_000
 _APPLIED = "Applied edit to "
 _BLANKS = "  "
+
+
+class History(Follower):
+    """Follows one session of a history file: the one named, else the newest."""
+
+    def __init__(self, path: Path, worktree: Path, cwd: str, wanted: str, zone: tzinfo | None) -> None:
+        def fresh() -> AiderReader:
+            self._aider = AiderReader(worktree, cwd, wanted, zone)
+            return self._aider
+
+        super().__init__(path, fresh)
+
+    def record(self, *, ended: bool = False) -> SessionRecord:
+        """The record so far; only when nothing is to come is it known that aider has given up."""
+        record, refused = super().record(ended=ended), self._aider.refused
+        if not (ended and refused):
+            return record
+        return replace(record, limits=(*record.limits, refused), at_limit=True)
 
 
 class AiderReader:
@@ -80,7 +99,12 @@ class AiderReader:
             record = replace(record, prompts=(*record.prompts, said), open_prompt=said, turn_complete=False)
         if answer := "\n".join(self._answer).strip():
             record = replace(record, last_text=cut(answer, MAX_TEXT_CHARS), open_prompt="")
-        return replace(record, limits=(*record.limits, self._refused)) if self._refused else record
+        return record
+
+    @property
+    def refused(self) -> LimitNotice | None:
+        """The refusal that aider has not yet said it tries again after."""
+        return self._refused
 
     def _begin(self, header: str) -> None:
         found = _START.fullmatch(header)

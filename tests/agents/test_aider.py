@@ -78,6 +78,15 @@ def test_a_throttle_is_a_limit_once_aider_has_given_up(after: str, limits: list[
     assert [limit.kind for limit in record.limits] == limits
 
 
+def test_a_throttle_is_no_limit_between_two_lines_of_aider_s(tmp_path: Path) -> None:
+    path = tmp_path / HISTORY
+    path.write_text(f"{START}\n#### go  \n{ERROR}{AGAIN}")
+    following = Aider(UTC).follow(path, "", tmp_path)
+    following.poll()
+    assert following.record().limits == ()
+    assert [limit.kind for limit in following.record(ended=True).limits] == [LimitKind.RATE]
+
+
 @pytest.mark.parametrize(
     "answer",
     [
