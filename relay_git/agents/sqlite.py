@@ -29,6 +29,8 @@ _MAX_VALUE = 32 << 20
 _MAX_ROWS = 1_000_000
 _MAX_TROUBLE = 20
 _TRIES = 5
+# Python decodes SQLite's own words as UTF-8, and they may quote a schema that is none.
+_TROUBLE = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 # After so many steps of SQLite's machine a query is in a database that was built to never end.
 _MAX_STEPS = 500_000_000
 _STEPS_A_CALL = 1_000_000
@@ -66,7 +68,7 @@ class Database:
         name = '"' + table.replace('"', '""') + '"'
         try:
             columns = self._connection.execute(f"SELECT * FROM {name} LIMIT 0").description  # noqa: S608 - quoted
-        except sqlite3.Error as error:
+        except _TROUBLE as error:
             self._say(str(error))
             return ()
         return tuple(column[0].lower() for column in columns)
@@ -79,7 +81,7 @@ class Database:
                     self._say(f"only the first {_MAX_ROWS} rows of a table were read")
                     return
                 yield row
-        except (sqlite3.Error, OverflowError) as error:
+        except _TROUBLE as error:
             self._say(str(error))
 
     def value(self, sql: str, *values: Value) -> Value:
@@ -114,7 +116,7 @@ class Mirror:
         try:
             trouble = self._refresh()
             opened = trouble or Database(self._place())
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *_TROUBLE) as error:
             opened = f"the database could not be read: {error}"
         yield opened
         if isinstance(opened, Database):

@@ -221,3 +221,15 @@ def test_every_cut_of_a_database_is_survived(path, owner) -> None:
         read(path)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
         read(path)
+
+
+def test_a_schema_that_is_no_text_costs_itself_only(tmp_path) -> None:
+    path = tmp_path / "a.db"
+    made = sqlite3.connect(path)
+    made.execute("CREATE TABLE t(data)")
+    made.commit()
+    made.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE t(data)", b"CREATE TABLE \xd6\xff(dat"))
+    with opened(path) as database:
+        assert database.columns("t") == ()
+        assert database.trouble
