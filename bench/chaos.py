@@ -42,15 +42,15 @@ class Blow:
     """SIGKILL for some of a session, once, at its moment."""
 
     def __init__(self, stage: Stage, whom: str, after: float) -> None:
-        self._stage, self._whom, self._at, self.fell = stage, whom, time.monotonic() + after, False
+        self._stage, self.whom, self._at, self.fell = stage, whom, time.monotonic() + after, False
 
     def __call__(self, supervisor: int) -> None:
         if self.fell or time.monotonic() < self._at:
             return
         self.fell = True
-        doomed = self._stage.marked() if self._whom != "supervisor" else []
-        if self._whom != "agent":
-            doomed = [supervisor, *(children(supervisor) if self._whom == "both" else ()), *doomed]
+        doomed = self._stage.marked() if self.whom != "supervisor" else []
+        if self.whom != "agent":
+            doomed = [supervisor, *(children(supervisor) if self.whom == "both" else ()), *doomed]
         send(doomed, signal.SIGKILL)
 
 
@@ -87,9 +87,26 @@ def _kind(wrong: str) -> str:
     return "doubled" if any(word in wrong for word in ("DOUBLED", "twice", "alive")) else "lost"
 
 
-def play(stage: Stage, seed: int, usual: float) -> Ended:
-    """One session, struck and taken up again until it is done."""
-    draw, ended = random.Random(seed), Ended(seed)
+class Pace:
+    """How long a whole session takes, as the last ones that nobody struck say: a blow is to fall while it lasts."""
+
+    def __init__(self) -> None:
+        self.usual = 0.5
+
+    def took(self, seconds: float) -> None:
+        self.usual += (seconds - self.usual) / 4
+
+
+def play(stage: Stage, seed: int, pace: Pace) -> Ended:
+    """One session, struck at least once and taken up again until it is done."""
+    draw = random.Random(seed)
+    while True:
+        ended = _play_once(stage, draw, Ended(seed), pace)
+        if ended.struck or ended.wrong:
+            return ended
+
+
+def _play_once(stage: Stage, draw: random.Random, ended: Ended, pace: Pace) -> Ended:
     job = Job("random", draw.choice(["limit", "stays"]))
     stage.set_up()
     env, argv = stage.environment(job), START
@@ -99,7 +116,7 @@ def play(stage: Stage, seed: int, usual: float) -> Ended:
             argv = stage.next_command() if number else START
             if argv is None:
                 break
-            _command(stage, env, argv, draw, usual, ended)
+            _command(stage, env, argv, draw, pace, ended)
         else:
             ended.wrong.append(f"stuck: not done after {MOST_COMMANDS} commands")
         ended.wrong += judge(stage.end(), photograph(stage.repo) == before)
@@ -109,30 +126,30 @@ def play(stage: Stage, seed: int, usual: float) -> Ended:
     return ended
 
 
-def _command(
-    stage: Stage, env: dict[str, str], argv: list[str], draw: random.Random, usual: float, ended: Ended
-) -> None:
+def _command(stage: Stage, env: dict[str, str], argv: list[str], draw: random.Random, pace: Pace, ended: Ended) -> None:
     strikes = len(ended.struck) < len(AGAIN) and draw.random() < AGAIN[len(ended.struck)]
-    blow = Blow(stage, draw.choice(["supervisor", "agent", "both"]), draw.uniform(0, usual) if strikes else 1e9)
+    blow = Blow(stage, draw.choice(["supervisor", "agent", "both"]), draw.uniform(0, pace.usual) if strikes else 1e9)
     began = time.monotonic()
     rc = stage.run(argv, env, f"command-{len(ended.resumes)}", meanwhile=blow)
-    if strikes:
-        ended.struck.append(f"{blow._whom} in {argv[0]}" if blow.fell else "nobody")
+    seconds = time.monotonic() - began
+    if blow.fell:
+        ended.struck.append(f"{blow.whom} in {argv[0]}")
+    elif argv == START:
+        pace.took(seconds)
     elif argv == ["resume"]:
-        ended.resumes.append(time.monotonic() - began)
+        ended.resumes.append(seconds)
     if rc not in (0, 1, -signal.SIGKILL):
         ended.wrong.append(f"{argv[0]} ended with {rc}: {stage.said()}")
 
 
 def main() -> None:
     stage = open_stage(Path(sys.argv[1]))
-    began = time.monotonic()
     first = stage.play(Job("none", "stays"))
     if first.wrong:
         raise SystemExit(f"the undisturbed run went wrong: {first.wrong}")
-    usual = time.monotonic() - began
+    pace = Pace()
     for word in sys.argv[2:]:
-        print(json.dumps(play(stage, int(word), usual).__dict__), flush=True)
+        print(json.dumps(play(stage, int(word), pace).__dict__), flush=True)
 
 
 if __name__ == "__main__":
