@@ -90,8 +90,8 @@ def _kind(wrong: str) -> str:
 class Pace:
     """How long a whole session takes, as the last ones that nobody struck say: a blow is to fall while it lasts."""
 
-    def __init__(self) -> None:
-        self.usual = 0.5
+    def __init__(self, usual: float) -> None:
+        self.usual = usual
 
     def took(self, seconds: float) -> None:
         self.usual += (seconds - self.usual) / 4
@@ -147,7 +147,10 @@ def main() -> None:
     first = stage.play(Job("none", "stays"))
     if first.wrong:
         raise SystemExit(f"the undisturbed run went wrong: {first.wrong}")
-    pace = Pace()
+    began = time.monotonic()
+    stage.set_up()
+    stage.run(START, stage.environment(first.job), "to-time-it")
+    pace = Pace(time.monotonic() - began)
     for word in sys.argv[2:]:
         print(json.dumps(play(stage, int(word), pace).__dict__), flush=True)
 
