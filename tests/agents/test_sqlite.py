@@ -226,10 +226,10 @@ def test_every_cut_of_a_database_is_survived(path, owner) -> None:
 def test_a_schema_that_is_no_text_costs_itself_only(tmp_path) -> None:
     path = tmp_path / "a.db"
     made = sqlite3.connect(path)
-    made.execute("CREATE TABLE t(data)")
+    made.execute("CREATE TABLE plain(data)")
     made.commit()
     made.close()
-    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE t(data)", b"CREATE TABLE \xd6\xff(dat"))
+    path.write_bytes(path.read_bytes().replace(b"plain", b"pla\xd6\xff").replace(b"CREATE", b"CREAXE"))
     with opened(path) as database:
-        assert database.columns("t") == ()
+        assert database.columns("plain") == ()
         assert database.trouble
