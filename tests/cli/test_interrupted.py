@@ -52,6 +52,7 @@ def test_every_command_says_that_a_session_is_interrupted_and_how_it_goes_on(rep
 
 
 def test_nothing_is_said_of_a_session_that_runs_or_rests(repo, relay, demo, begin) -> None:
+    repo.git("config", "relay.hardLimit", "0")
     demo.plays([*WORK, LIMIT])
     assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 1
     demo.plays([HANG])
