@@ -329,9 +329,9 @@ def test_any_text_survives_as_a_toml_string(value: str) -> None:
 def test_full_permission_is_said_in_plain_words(place: Place, env: dict[str, str]) -> None:
     claude = launched("claude", place, {**env, "IS_SANDBOX": "1"}, Permission.FULL)
     codex = launched("codex", place, env, Permission.FULL)
-    assert claude.argv[-2:] == ("--permission-mode", "bypassPermissions")
+    assert ("--permission-mode", "bypassPermissions") in zip(claude.argv, claude.argv[1:], strict=False)
     assert "--dangerously-bypass-approvals-and-sandbox" in codex.argv
-    assert not claude.files
+    assert list(json.loads(claude.files["claude-settings.json"])) == ["hooks"]  # the pause, and nothing of a sandbox
     assert "no sandbox" in claude.grants[0]
     assert "no sandbox" in codex.grants[0]
 
