@@ -39,6 +39,10 @@ def find(what: str, only: Tool | None) -> tuple[Tool, Path, str]:
     near = hits or [
         (t, f.path, f.native_id) for t in tools for f in t.found(os.environ) if f.native_id.startswith(what)
     ]
+    # Some tools keep many sessions in one place, or tell only the beginning of an id in a name: the inside is asked last.
+    near = near or [
+        (t, f.path, what) for t in tools for f in t.found(os.environ) if not f.native_id and what in t.sessions(f.path)
+    ]
     if len(near) == 1:
         return near[0]
     if near:

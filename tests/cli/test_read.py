@@ -60,6 +60,14 @@ def test_a_session_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path, rel
         assert "python3 -c 'import nosuchmodule' (exit 1)" in ran.stdout
 
 
+def test_a_session_is_found_in_a_place_whose_name_does_not_tell_it(tmp_path: Path, relay) -> None:
+    share = Path(os.environ["HOME"]) / ".local" / "share" / "opencode"
+    shutil.copytree(CASES / "B32" / "home" / ".local" / "share" / "opencode", share)
+    ran = relay("read", "ses_1", "--json", cwd=tmp_path)
+    assert ran.rc == 0, ran.stderr
+    assert json.loads(ran.stdout)["userPrompts"] == ["split the view"]
+
+
 @pytest.mark.parametrize(
     ("what", "why", "hint"),
     [
