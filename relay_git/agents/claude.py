@@ -45,7 +45,6 @@ from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
 from relay_git.agents.transcript import Follower
-from relay_git.git.hooks import script
 
 SETTINGS_FILE = "claude-settings.json"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -206,6 +205,8 @@ def _pause_hooks(place: Place) -> dict[str, object]:
     PostToolUse, and not PostToolBatch, which is the better moment: an older version may not know that event, and the
     sandbox's settings stand in the same file (ADR 0018).
     """
+    from relay_git.git.hooks import script  # which starts programs, so reading a transcript does without it
+
     command = shlex.join(["sh", str(script("end-turn")), str(place.git_dir / "relay")])
     hook = {"hooks": [{"type": "command", "command": command, "timeout": 10}]}
     return {"hooks": {"PostToolUse": [hook], "Stop": [hook]}}

@@ -97,11 +97,9 @@ def test_an_unknown_name_gets_a_hint(said: str, hint: str) -> None:
 
 def test_importing_the_room_is_cheap() -> None:
     heavy = ["pygit2", "pydantic", "typer", "rich", "cryptography", "psutil", "asyncio", "subprocess"]
-    code = f"import sys, relay_git.agents; print([m for m in {heavy!r} if m in sys.modules])"
-    root = str(Path(__file__).parents[2])
-    run = subprocess.run(
-        [sys.executable, "-S", "-c", code], env={"PYTHONPATH": root}, capture_output=True, text=True, check=True
-    )
+    code = f"""import sys; before = set(sys.modules)
+import relay_git.agents; print([m for m in {heavy!r} if m in sys.modules and m not in before])"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
 
 
@@ -329,9 +327,9 @@ def test_any_text_survives_as_a_toml_string(value: str) -> None:
 def test_full_permission_is_said_in_plain_words(place: Place, env: dict[str, str]) -> None:
     claude = launched("claude", place, {**env, "IS_SANDBOX": "1"}, Permission.FULL)
     codex = launched("codex", place, env, Permission.FULL)
-    assert ("--permission-mode", "bypassPermissions") in zip(claude.argv, claude.argv[1:], strict=False)
+    assert claude.argv[claude.argv.index("--permission-mode") + 1] == "bypassPermissions"
     assert "--dangerously-bypass-approvals-and-sandbox" in codex.argv
-    assert list(json.loads(claude.files["claude-settings.json"])) == ["hooks"]  # the pause, and nothing of a sandbox
+    assert all("sandbox" not in json.loads(data) for name, data in claude.files.items() if name.endswith(".json"))
     assert "no sandbox" in claude.grants[0]
     assert "no sandbox" in codex.grants[0]
 
