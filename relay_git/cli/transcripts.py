@@ -39,7 +39,7 @@ def find(what: str, only: Tool | None) -> tuple[Tool, Path, str]:
     near = hits or [
         (t, f.path, f.native_id) for t in tools for f in t.found(os.environ) if f.native_id.startswith(what)
     ]
-    # Some tools keep many sessions in one place, or tell only the beginning of an id in a name: the inside is asked last.
+    # Some tools keep many sessions in one place, or name a file by half of the id: the inside is asked last.
     near = near or [
         (t, f.path, what) for t in tools for f in t.found(os.environ) if not f.native_id and what in t.sessions(f.path)
     ]
