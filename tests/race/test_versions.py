@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,20 +17,14 @@ from relay_git.git.repo import discover
 from relay_git.git.store import BLOB_MODE, RefUpdate, TreeEntry, open_store
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
-from tests.cli.scene import ACCEPT, LIMIT, Demo, only_session, say, states, wait_for, write
+from tests.cli.scene import ACCEPT, LIMIT, only_session, say, states, wait_for, write
 from tests.seal.environment import ROOT
 
 NEWER = "written by a newer git relay"
 UPGRADE = "hint: pip install --upgrade git-relay"
 
 
-@pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Demo:
-    made = Demo(tmp_path / "steps.json", tmp_path / "demo-home")
-    monkeypatch.setenv("RELAY_DEMO_STEPS", str(made.script))
-    monkeypatch.setenv("RELAY_DEMO_HOME", str(made.home))
-    made.plays([say("I begin."), write("made.txt", "made\n"), LIMIT], [ACCEPT, say("It is done.")])
-    return made
+LEGS = ([say("I begin."), write("made.txt", "made\n"), LIMIT], [ACCEPT, say("It is done.")])
 
 
 def as_newer(repo, session: str, *, state: dict[str, object] | None = None, contract: dict[str, object] | None = None):
@@ -57,6 +50,7 @@ def everything_of(repo, session: str) -> list[str]:
 
 @pytest.mark.parametrize("part", ["journal", "contract"])
 def test_an_older_relay_leaves_a_newer_session_alone_and_says_what_to_do(repo, relay, demo, part) -> None:
+    demo.plays(*LEGS)
     assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 1
     session = only_session(repo.path)
     future = {"version": 2, "freshMember": [1]}
@@ -90,6 +84,7 @@ def test_a_word_that_was_added_since_is_newer_and_a_wrong_one_is_damage() -> Non
 
 
 def test_a_newer_session_is_not_in_the_way_of_the_others(repo, relay, demo) -> None:
+    demo.plays(*LEGS)
     assert relay("start", "first", "--agent", "demo", cwd=repo.path).rc == 1
     newer = only_session(repo.path)
     as_newer(repo, newer, state={"version": 2})
@@ -103,6 +98,7 @@ def test_a_newer_session_is_not_in_the_way_of_the_others(repo, relay, demo) -> N
 
 
 def test_members_that_an_older_relay_did_not_know_yet_have_their_defaults(repo, relay, demo) -> None:
+    demo.plays(*LEGS)
     assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 1
     session = only_session(repo.path)
     found = discover(repo.path, os.environ)
