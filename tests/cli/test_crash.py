@@ -118,6 +118,7 @@ def test_a_candidate_that_does_not_take_over_is_passed_over_and_leaves_no_proces
     assert f"{session} needs you: no agent is left" in ran.stderr
     assert processes_of(session) == []
     demo.plays(TAKE_OVER)
+    repo.git("config", "--unset", "relay.ackTimeout")
     assert relay("handoff", "--to", "demo", cwd=repo.path).rc == 0
     contract = json.loads(relay("show", "--json", cwd=repo.path).stdout)["contract"]
     assert contract["usage"]["output"] == 10  # the worker's own record, not the candidate's
@@ -197,7 +198,7 @@ def test_ctrl_c_stops_cleanly_and_the_session_goes_on_later(repo, relay, demo, b
     wait_for(lambda: (repo.path / ".relay/sessions" / session / "half.txt").read_text() == "half\n")
     os.kill(supervisor.pid, signal.SIGINT)
     assert supervisor.wait(120) == 130
-    assert f"{session} is stopped; the contract c-" in said(repo)
+    assert f"{session} is stopped (stopped by the user); the contract c-" in said(repo)
     assert processes_of(session) == []
     demo.plays(TAKE_OVER)
     assert relay("handoff", "--to", "demo", cwd=repo.path).rc == 0
