@@ -232,6 +232,30 @@ def detect(
 
 
 @app.command()
+def adopt(
+    what: Annotated[
+        str, typer.Argument(metavar="ID|PID", help="A session as `detect` shows it: its id, the beginning, or the pid.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="AGENT", help="The agent that goes on.")],
+    then: Annotated[
+        str | None, typer.Option("--then", "-t", metavar="B,C", help="Who goes on after it, in this order.")
+    ] = None,
+    stop_it: Annotated[
+        bool,
+        typer.Option("--stop/--leave-running", help="End the agent there, at a safe point; else it is left as it is."),
+    ] = False,
+    detach: Detach = False,
+) -> int:
+    """Take over the work of an agent that git relay did not start, and hand it to another.
+
+    Its work tree, with what is uncommitted and untracked, is copied into a session; the original is not touched.
+    """
+    from relay_git.cli import adopting
+
+    return adopting.adopt(what, to, then, stops=stop_it, detach=detach)
+
+
+@app.command()
 def land(
     session: Session = None,
     merge: Annotated[bool, typer.Option("--merge", help="With a merge commit (the default).")] = False,

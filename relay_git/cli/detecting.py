@@ -32,7 +32,7 @@ _HEAD = ("STATE", "AGENT", "SESSION", "PID", "AGE", "WHERE", "PLAN", "FILES", "T
 def detect(since: str, *, here: bool, everything: bool, watch: bool, as_json: bool) -> int:
     """The sessions that run or were active lately; with `watch`, again and again until Ctrl-C."""
     span = None if everything else _span(since)
-    detector = Detector(os.environ, SeenBefore(user_cache_path("git-relay") / "detect.json"))
+    detector = a_detector()
     roots = _here() if here else ()
 
     def look() -> tuple[list[Detected], datetime]:
@@ -52,6 +52,11 @@ def detect(since: str, *, here: bool, everything: bool, watch: bool, as_json: bo
             _show(rows, now, as_json=False)
             print("\nCtrl-C to leave", flush=True)
             time.sleep(_REFRESH)
+
+
+def a_detector() -> Detector:
+    """Who looks, with what was seen before."""
+    return Detector(os.environ, SeenBefore(user_cache_path("git-relay") / "detect.json"))
 
 
 def _show(rows: list[Detected], now: datetime, *, as_json: bool) -> None:

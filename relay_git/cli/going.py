@@ -124,8 +124,21 @@ def resume(word: str | None, *, interactive: bool = False, detach: bool = False)
     asked = request.get(repo, session)
     if asked is not None:
         return _go_on(repo, store, session, asked.to, asked.reason, interactive=interactive)
-    name = entry.next_agent or entry.agent
+    name = entry.next_agent or _worker(store, entry)
     return _go_on(repo, store, session, name, "resumed by the user", interactive=interactive, fresh=True)
+
+
+def _worker(store: Store, entry: Entry) -> str:
+    """Who was at work; nobody where that was an agent which git relay never started: its heir goes on."""
+    first = entry if entry.leg > 1 else list(journal.chain(store, entry.session_id))[-1].entry
+    if first.event is not Event.ADOPTED:
+        return entry.agent
+    if not entry.candidates:
+        raise UserError(
+            f"nobody is named that goes on after the adopted {entry.agent}",
+            hint=f"git relay handoff {entry.session_id} --to AGENT",
+        )
+    return ""
 
 
 def _go_on(

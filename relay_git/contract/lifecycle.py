@@ -30,6 +30,7 @@ class Event(StrEnum):
     """What can happen to a session."""
 
     STARTED = "started"
+    ADOPTED = "adopted"
     LAUNCHED = "launched"
     IDENTIFIED = "identified"
     LIMIT_SEEN = "limit-seen"
@@ -67,6 +68,7 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = (
         (_S.RUNNING, _E.AGENT_DIED): _S.PAUSING,
         (_S.RUNNING, _E.AGENT_HUNG): _S.PAUSING,
         (_S.RUNNING, _E.AGENT_DONE): _S.DONE,
+        (_S.PAUSING, _E.ADOPTED): _S.PAUSING,
         (_S.PAUSING, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): _S.ENVELOPE_BUILT,
@@ -108,7 +110,7 @@ def diagram() -> str:
     for (state, event), after in TRANSITIONS.items():
         if event not in (Event.LANDED, Event.DROPPED):
             edges.setdefault((state, after), []).append(event.value)
-    lines = ["stateDiagram-v2", "    [*] --> RUNNING: started"]
+    lines = ["stateDiagram-v2", "    [*] --> RUNNING: started", "    [*] --> PAUSING: adopted"]
     lines += [f"    {a} --> {b}: {', '.join(events)}" for (a, b), events in edges.items()]
     lines += [f"    {state} --> [*]" for state in sorted(ENDS)]
     return "\n".join(lines) + "\n"

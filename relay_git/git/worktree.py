@@ -166,7 +166,11 @@ def _take_away(folder: Path) -> None:
 
 def operation(repo: Repo, session: SessionId) -> str:
     """The git operation that stands half-done in the session's worktree (merge, rebase, …), or an empty text."""
-    git_dir = repo.worktree_git_dir(session)
+    return operation_in(repo.worktree_git_dir(session))
+
+
+def operation_in(git_dir: Path) -> str:
+    """The git operation that stands half-done in the work tree of this git dir, or an empty text."""
     return next((word for name, word in _OPERATIONS.items() if (git_dir / name).exists()), "")
 
 

@@ -210,8 +210,17 @@ def is_running(repo: Repo, session: SessionId) -> bool:
     return False
 
 
-def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed | None = None) -> Recorded:
-    """Add an entry on top of `before` (None: the first); raises LedgerConflict where the ref has moved since."""
+def append(
+    store: Store,
+    before: Recorded | None,
+    entry: Entry,
+    sealed: Sealed | None = None,
+    also: tuple[RefUpdate, ...] = (),
+) -> Recorded:
+    """Add an entry on top of `before` (None: the first); raises LedgerConflict where the ref has moved since.
+
+    The refs of `also` move with it.
+    """
     blobs = {b"state.json": store.write_blob(entry.to_json())}
     if sealed is not None:
         blobs |= {
@@ -226,9 +235,8 @@ def append(store: Store, before: Recorded | None, entry: Entry, sealed: Sealed |
         parents.append(Oid(entry.snapshot))  # so that no gc can take it, wherever the branch stands
     when = int(datetime.fromisoformat(entry.at).timestamp())
     oid = store.write_commit(tree, parents, message(entry), when)
-    store.move(
-        [RefUpdate(ref_of(entry.session_id), oid, before.oid if before is not None else ZERO)], f"relay: {entry.event}"
-    )
+    moved = RefUpdate(ref_of(entry.session_id), oid, before.oid if before is not None else ZERO)
+    store.move([moved, *also], f"relay: {entry.event}")
     return read(store, oid)
 
 

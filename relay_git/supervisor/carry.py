@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-from relay_git.agents import find_agent
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
@@ -17,6 +16,7 @@ from relay_git.supervisor import dispatch, handoff, pause, recover, request
 from relay_git.supervisor.process import tree
 from relay_git.supervisor.request import STOP
 from relay_git.supervisor.run import Run
+from relay_git.supervisor.source import ADOPTED
 from relay_git.supervisor.watch import Seen, Watcher
 
 _STEP = 0.1
@@ -147,7 +147,8 @@ def _pausing(run: Run, watcher: Watcher | None) -> None:
     over = watcher is None or watcher.process.poll() is not None
     if over:
         handoff.fence(run, watcher)  # nothing is left to be frozen, so this one snapshot is the last
-    run.around.teller.say(f"leg {entry.leg} ({entry.agent}) is paused at a safe point: {point}")
+    paused = "is adopted" if entry.pause_reason == ADOPTED else "is paused at a safe point"
+    run.around.teller.say(f"leg {entry.leg} ({entry.agent}) {paused}: {point}")
     taken = handoff.take_snapshot(run)
     run.last_snapshot = taken if over else None
     run.record(Event.SNAPSHOT_TAKEN, safe_point=str(point), snapshot=taken.commit)
@@ -159,7 +160,7 @@ def _where_nobody_looked(run: Run) -> SafePoint:
     entry = run.tip.entry
     if entry.safe_point:
         return SafePoint(entry.safe_point)
-    record = handoff.read_record(run, find_agent(entry.agent), entry.native_id)
+    record = handoff.read_record(run, entry.native_id)
     return SafePoint.INTERRUPTED if record.pending_calls or tree(run.mark) else SafePoint.ENDED
 
 

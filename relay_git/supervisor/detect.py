@@ -154,7 +154,7 @@ class Detector:
     def _resting(self, tool: str, found: Found) -> Detected:
         record = self._record(tool, found)
         return Detected(
-            tool, record.native_id or found.native_id, str(found.path), _state_dead(record), record,
+            tool, record.native_id or found.native_id, str(found.path), state_at_rest(record), record,
             _written(record, found),
         )  # fmt: skip
 
@@ -254,7 +254,8 @@ def _state_alive(
     return State.WORKING if doing == "busy" or silent < _THINKING else State.IDLE
 
 
-def _state_dead(record: SessionRecord) -> State:
+def state_at_rest(record: SessionRecord) -> State:
+    """What a session that no process is at has come to."""
     if record.at_limit:
         return State.AT_LIMIT
     begun = record.pending_calls or record.open_prompt or (record.prompts and not record.turn_complete)

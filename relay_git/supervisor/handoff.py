@@ -12,8 +12,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from relay_git.agents import find_agent
-from relay_git.agents.agent import Agent, Identified
+from relay_git.agents import AGENTS, find_agent
+from relay_git.agents.agent import Identified
 from relay_git.agents.leftovers import masks
 from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.lifecycle import Event
@@ -27,7 +27,7 @@ from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
 from relay_git.session import SessionId, SessionRecord
-from relay_git.supervisor import pause, process
+from relay_git.supervisor import pause, process, source
 from relay_git.supervisor.process import Ground, end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
@@ -61,7 +61,7 @@ def restore_worktree(run: Run) -> None:
     if worktree.is_whole(repo, session):
         return
     worktree.add(repo, session, store.ref(worktree.branch_of(session)) or base_of(run))
-    if run.tip.entry.event is not Event.STARTED:
+    if run.tip.entry.event not in (Event.STARTED, Event.ADOPTED):
         said = "the session's worktree was gone and was made again from its branch"
         aside = sorted(run.worktree.parent.glob(f"{session}.aside-*"))
         said += f"; what lay there is kept in {aside[-1].name}" if aside else ""
@@ -125,7 +125,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         record = watcher.look().record
     else:
         native_id = entry.native_id or started_as(run, entry.leg, entry.agent) or ""
-        record = read_record(run, find_agent(entry.agent), native_id)
+        record = read_record(run, native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     facts = replace(facts, losses=(*run.mended, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
@@ -157,11 +157,16 @@ def write_note(run: Run, *, only_missing: bool = False) -> None:
         notes.write(run.around.store, run.session, snapshot_commit, brief, when, only_missing=only_missing)
 
 
-def read_record(run: Run, agent: Agent, native_id: str) -> SessionRecord:
-    """The record of a leg from its transcript alone, for a leg that nobody watched to its end."""
-    path: Path | None = agent.transcript(native_id, run.worktree, run.around.env) if native_id else None
-    if path is None:
-        return SessionRecord(agent.name, native_id=native_id, losses=("the leg's transcript was not found",))
+def read_record(run: Run, native_id: str) -> SessionRecord:
+    """The record of the tip's leg from its transcript alone, for a leg that nobody watched to its end."""
+    entry = run.tip.entry
+    adopted = source.kept(run.spool) if entry.leg == 1 else None
+    if adopted is not None:
+        return adopted.record()
+    agent = AGENTS.get(entry.agent)
+    path = agent.transcript(native_id, run.worktree, run.around.env) if agent is not None and native_id else None
+    if agent is None or path is None:
+        return SessionRecord(entry.agent, native_id=native_id, losses=("the leg's transcript was not found",))
     follower = agent.follow(path, native_id, run.worktree)
     follower.poll()
     return follower.record(ended=True)

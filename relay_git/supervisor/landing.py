@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +21,7 @@ from relay_git.git.run import Git
 from relay_git.git.store import ZERO, Oid, RefUpdate
 from relay_git.ledger import journal, notes
 from relay_git.session import SessionId
-from relay_git.supervisor import handoff
+from relay_git.supervisor import handoff, recover
 from relay_git.supervisor.process import Mark, end_tree
 from relay_git.supervisor.run import Run, Surroundings
 
@@ -136,8 +135,7 @@ def _take_refs(around: Surroundings, session: SessionId, *, purge: bool) -> list
         doomed += [journal.ref_of(session), notes.ref_of(session)]
     updates = [RefUpdate(name, ZERO, now) for name in doomed if (now := store.ref(name)) is not None]
     store.move(updates, "relay: drop")
-    for folder in (repo.spool_dir(session), repo.log_dir(session)):
-        shutil.rmtree(folder, ignore_errors=True)
+    recover.clear_spool(repo, session)
     return [f"{u.name} (was {u.old})" for u in updates]
 
 

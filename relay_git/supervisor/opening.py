@@ -1,7 +1,7 @@
 """Opening a session: its id, journal, branch and worktree, or nothing at all.
 
 Promise: the user's work tree, index and branches stay as they are; when a step fails, what was made before it is taken
-away again.
+away again. A session that is adopted from an agent which runs elsewhere begins with that one's pause.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relay_git.contract.lifecycle import Event, State
 from relay_git.contract.redact import redact
@@ -23,8 +22,9 @@ from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.session import SessionId
-from relay_git.supervisor import recover
+from relay_git.supervisor import recover, source
 from relay_git.supervisor.run import Run, Surroundings, begin, stamp
+from relay_git.supervisor.source import Source
 
 MAX_TASK = 1 << 20
 _TITLE = 100
@@ -33,13 +33,14 @@ _CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for."""
+    """What the user asked for; `adopted` is where the work has been so far, if elsewhere."""
 
     task: str
     agent: str
     then: tuple[str, ...]
     base: str = "HEAD"
     carry: bool = False
+    adopted: Source | None = None
 
 
 def clean_task(data: bytes) -> str:
@@ -93,13 +94,47 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
             write_private(repo.spool_dir(session) / "task", order.task.encode())
             recover.note_boot(repo, session)
             worktree.exclude(repo)
-            tip = _carried(around, session, base) if order.carry else base
-            run = begin(around, entry)
+            tip, losses = base, list[str]()
+            if order.adopted is not None:
+                entry = _hold(around, order.adopted, entry)
+            if order.carry:
+                tip = _carried(around, session, base, losses)
+            if order.adopted is not None:
+                order.adopted.losing(losses).keep(repo.spool_dir(session))
+            for loss in losses:
+                around.teller.say(f"note: {loss}")
+            # What was copied has its ref in the very moment in which the session comes to be.
+            also = (RefUpdate(worktree.branch_of(session), tip, ZERO),) if tip != base else ()
+            run = begin(around, entry, also)
             worktree.add(repo, session, tip)
-        except (RelayError, OSError):
+        except (RelayError, OSError, KeyboardInterrupt):
             _undo(repo, store, session)
             raise
         yield run
+
+
+def _hold(around: Surroundings, adopted: Source, entry: Entry) -> Entry:
+    """The first entry of a session that begins with the pause of an agent which git relay did not start.
+
+    Whom to let go on after a crash lies in the spool before anybody is frozen.
+    """
+    adopted.keep(around.repo.spool_dir(entry.session_id))
+    if adopted.stops:
+        around.teller.say(f"{adopted.title} (pid {adopted.pid}): waiting for the end of a tool call")
+        point = source.hold(adopted, around.settings.hard_limit, around.stop.is_set)
+        fate = f"its process {adopted.pid} is ended"
+    else:
+        point = source.where_it_stands(adopted)
+        fate = f"its process {adopted.pid} is left running" if adopted.pid else "no process was at it"
+    return replace(
+        entry,
+        state=State.PAUSING,
+        event=Event.ADOPTED,
+        native_id=adopted.native_id,
+        pause_reason=source.ADOPTED,
+        reason=f"adopted from a session of {adopted.title} ({adopted.native_id}); {fate}",
+        safe_point=str(point),
+    )
 
 
 def what_is_left_out(repo: Repo) -> int:
@@ -131,23 +166,20 @@ def _fresh_id(store: Store, title: str) -> SessionId:
             return session
 
 
-def _carried(around: Surroundings, session: SessionId, base: Oid) -> Oid:
-    """The user's uncommitted work as a commit on top of `base`, taken through a copied index: the original stays."""
+def _carried(around: Surroundings, session: SessionId, base: Oid, losses: list[str]) -> Oid:
+    """The uncommitted work there as a commit on top of `base`, taken through a copied index: the original stays."""
     repo = around.repo
     if repo.work_tree is None or repo.resolve("HEAD") != base:
         raise UserError(
             "--carry copies what lies uncommitted on HEAD, so it goes with the default base only",
             hint="leave --base out",
         )
-    losses: list[str] = []
     index = repo.spool_dir(session) / "index.carry"
     try:
         git, writing, most = repo.git(), around.store.writing(), around.settings.max_file
         tree = snapshot.tree_of(git, repo.git_dir / "index", index, losses, writing=writing, max_file=most)
     finally:
         index.unlink(missing_ok=True)
-    for loss in losses:
-        around.teller.say(f"note: {loss}")
     commit = around.store.commit(base)
     if commit is not None and commit.tree == tree:
         return base
@@ -162,7 +194,7 @@ def _undo(repo: Repo, store: Store, session: SessionId) -> None:
     for name in (worktree.branch_of(session), journal.ref_of(session)):
         with contextlib.suppress(RelayError, OSError):
             _delete(store, name)
-    shutil.rmtree(repo.spool_dir(session), ignore_errors=True)
+    recover.clear_spool(repo, session)
     repo.lock_file(session).unlink(missing_ok=True)
 
 

@@ -11,20 +11,21 @@ import shutil
 from typing import Any
 
 from relay_git.contract.lifecycle import Event, State
-from relay_git.errors import LedgerConflict
+from relay_git.errors import LedgerConflict, RepoError
 from relay_git.git import debris, durable
 from relay_git.git.mend import mend
 from relay_git.git.repo import Repo, write_private
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
 from relay_git.session import SessionId
-from relay_git.supervisor import handoff
+from relay_git.supervisor import handoff, source
 from relay_git.supervisor.run import Run
 
 
 def settle(run: Run) -> None:
     """End what a supervisor that died left behind, and look whether the worktree is still the snapshot."""
     debris.sweep(run.hook_dir)
+    _end_source(run)
     handoff.fence(run, None)
     handoff.restore_worktree(run)
     _mend(run)
@@ -60,9 +61,31 @@ def tidy(repo: Repo, store: Store) -> None:
         with contextlib.suppress(LedgerConflict), journal.writer(repo, session):
             if store.ref(journal.ref_of(session)) is None:
                 debris.break_locks(repo.common_dir, handoff.refs_of(session))
-                for place in (repo.spool_dir(session), repo.log_dir(session)):
-                    shutil.rmtree(place, ignore_errors=True)
+                clear_spool(repo, session)
                 repo.lock_file(session).unlink(missing_ok=True)
+
+
+def clear_spool(repo: Repo, session: SessionId) -> None:
+    """Take away what only helps a session; an agent that was frozen to be adopted goes on."""
+    adopted = source.kept(repo.spool_dir(session))
+    if adopted is not None and adopted.stops:
+        source.let_go(adopted)
+    for place in (repo.spool_dir(session), repo.log_dir(session)):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _end_source(run: Run) -> None:
+    """End the agent that the session was adopted from, where the user said so."""
+    adopted = source.kept(run.spool)
+    if adopted is None or not adopted.stops or not adopted.processes():
+        return
+    left = source.end(adopted, run.around.settings.term_grace)
+    if left:
+        raise RepoError(
+            f"processes of the adopted agent cannot be ended (pid {', '.join(map(str, left))})",
+            hint=f"end them, then: git relay resume {run.session}",
+        )
+    run.around.teller.say(f"{adopted.title} (pid {adopted.pid}) is ended")
 
 
 def _keep_what_strayed(run: Run) -> None:

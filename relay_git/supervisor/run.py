@@ -20,7 +20,7 @@ from relay_git.contract.sign import Key, Sealed
 from relay_git.git.durable import sync_disks
 from relay_git.git.repo import Repo
 from relay_git.git.snapshot import Snapshot
-from relay_git.git.store import Oid, Store
+from relay_git.git.store import Oid, RefUpdate, Store
 from relay_git.ledger import journal, replay
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
 from relay_git.session import LimitNotice, SessionId
@@ -127,9 +127,9 @@ def _redacted(passed: PassedOver) -> PassedOver:
     return PassedOver(passed.agent, redact(passed.reason)[0])
 
 
-def begin(around: Surroundings, entry: Entry) -> Run:
-    """The run of a new session, with its first entry written."""
-    return Run(around, journal.append(around.store, None, entry))
+def begin(around: Surroundings, entry: Entry, also: tuple[RefUpdate, ...] = ()) -> Run:
+    """The run of a new session, with its first entry written, and other refs of its own moved with it."""
+    return Run(around, journal.append(around.store, None, entry, also=also))
 
 
 def take_up(around: Surroundings, session: SessionId) -> Run:
