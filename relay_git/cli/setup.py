@@ -8,7 +8,7 @@ import shutil
 from relay_git.cli import context
 from relay_git.errors import ExitCode, UserError
 from relay_git.git import hooks, room, worktree
-from relay_git.git.repo import BRANCHES
+from relay_git.git.repo import BRANCHES, Repo
 from relay_git.git.run import disk_error
 from relay_git.ledger import journal
 from relay_git.ledger.key import ensure, renew
@@ -41,16 +41,14 @@ def uninstall(*, key: bool) -> int:
     try:
         if not worktrees and worktree.unexclude(repo):
             print(f"took our line out of {repo.exclude_file}")
-        for name in ("locks", "logs") if worktrees else ("locks", "logs", "spool"):
-            shutil.rmtree(repo.relay_dir / name, ignore_errors=True)
+        _take_out_folders(repo, spool=not worktrees)
         if key and repo.key_file.exists():
             repo.key_file.unlink()
             print("deleted the signing key")
         if not worktrees and not any(True for _ in store.refs(BRANCHES)):
             room.take_out(repo)
-        for folder in (repo.relay_dir / "fresh", repo.relay_dir):  # only where nothing is left in them
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        with contextlib.suppress(OSError):
+            repo.relay_dir.rmdir()
     except OSError as error:
         raise disk_error(error, "not all could be taken out") from error
     for session in names:
@@ -58,3 +56,10 @@ def uninstall(*, key: bool) -> int:
     if repo.key_file.exists():
         print(f"kept the signing key {repo.key_file}; with --key it goes too")
     return ExitCode.DONE
+
+
+def _take_out_folders(repo: Repo, *, spool: bool) -> None:
+    for name in ("locks", "logs", *(["spool"] if spool else [])):
+        shutil.rmtree(repo.relay_dir / name, ignore_errors=True)
+    with contextlib.suppress(OSError):  # what a killed command has written there is still to be taken up
+        (repo.relay_dir / "fresh").rmdir()
