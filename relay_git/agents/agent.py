@@ -40,10 +40,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The tool can be started: the path of its program and what is worth saying about it."""
+    """The tool can be started: the path of its program and what is worth saying about it.
+
+    `evidence` is by what it is known to be signed in: the name of a variable or of a file, neither of them read.
+    """
 
     program: Path
     notes: tuple[str, ...] = ()
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,9 @@ class Tool(Protocol):
 
 
 class Agent(Tool, Protocol):
-    """A tool that can be started as well."""
+    """A tool that can be started as well; `unconfined` says why it has no sandbox that would do, empty where it has."""
+
+    unconfined: str
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""

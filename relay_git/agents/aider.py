@@ -33,7 +33,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.aider_reader import AiderReader, History
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import credential_notes, home, in_a_leg, is_set
+from relay_git.agents.homes import credential_notes, evidence, home, in_a_leg
 from relay_git.agents.transcript import Follower
 from relay_git.agents.unconfined import not_confined
 
@@ -51,6 +51,7 @@ _KEYS = (
     "AIDER_ANTHROPIC_API_KEY",
     "AIDER_API_KEY",
 )
+_WHY = "aider has no sandbox: it writes a file wherever the model says, also outside of the session's worktree"
 _LOGINS = (".aider.conf.yml", ".env", ".aider/oauth-keys.env")
 _OURS = re.compile(r"[0-9a-f-]{36}")
 _OPTIONS = (
@@ -73,6 +74,7 @@ class Aider:
     title = "aider"
     aliases: tuple[str, ...] = ("aider-chat",)
     last_seen = "0.86.2"
+    unconfined = _WHY
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self._zone = zone
@@ -82,14 +84,15 @@ class Aider:
         found = shutil.which("aider", path=env.get("PATH", ""))
         if not found:
             return Unready("aider is not installed: no `aider` on PATH", "pipx install aider-chat")
-        if not any(is_set(env, key) for key in _KEYS) and not any((home(env) / name).is_file() for name in _LOGINS):
+        signed_in = evidence(env, _KEYS, (home(env) / name for name in _LOGINS))
+        if not signed_in:
             return Unready(
                 "aider has no API key: none in the environment, no ~/.aider.conf.yml and no ~/.env",
                 "export OPENAI_API_KEY=…   (or another provider's key that aider knows)",
             )
         if permission is not Permission.FULL:
-            return not_confined(self.name, _WHY)
-        return Ready(Path(found), credential_notes(env, _KEYS))
+            return not_confined(self.name, self.unconfined)
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -142,9 +145,6 @@ class Aider:
         wanted = "" if _OURS.fullmatch(native_id) else native_id
         cwd = str(path.parent) if path.name == HISTORY else str(worktree)
         return History(path, worktree, cwd, wanted, self._zone)
-
-
-_WHY = "aider has no sandbox: it writes a file wherever the model says, also outside of the session's worktree"
 
 
 def _ignored(place: Place) -> bool:

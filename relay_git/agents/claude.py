@@ -42,7 +42,7 @@ from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.claude_sandbox import sandbox_settings
 from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
-from relay_git.agents.homes import credential_notes, home, is_set, missing_programs
+from relay_git.agents.homes import credential_notes, evidence, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
 from relay_git.agents.transcript import Follower
 
@@ -62,6 +62,7 @@ class Claude:
     title = "Claude Code"
     aliases: tuple[str, ...] = ("claude-code",)
     last_seen = "2.1.332"
+    unconfined = ""
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Claude Code is installed, signed in and able to keep the permission."""
@@ -70,7 +71,8 @@ class Claude:
             return Unready(
                 "Claude Code is not installed: no `claude` on PATH", "npm install -g @anthropic-ai/claude-code"
             )
-        if not _signed_in(env):
+        signed_in = _signed_in(env)
+        if not signed_in:
             return Unready("Claude Code is not signed in", "claude   (then /login)")
         lacking = missing_programs(_SANDBOX_PROGRAMS, env) if permission is Permission.SANDBOX else ()
         if lacking and sys.platform.startswith("linux"):
@@ -81,7 +83,7 @@ class Claude:
             )
         if permission is Permission.FULL and _needs_is_sandbox(env):
             return Unready(_ROOT_REFUSAL, "run git relay as an ordinary user, or leave relay.claude.permission unset")
-        return Ready(Path(found), credential_notes(env, (*_KEYS, *_CLOUDS)))
+        return Ready(Path(found), credential_notes(env, (*_KEYS, *_CLOUDS)), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -223,17 +225,13 @@ def _folder(worktree: Path, env: Mapping[str, str]) -> Path:
     return config_dir(env) / "projects" / re.sub(r"[^0-9A-Za-z]", "-", str(worktree))
 
 
-def _signed_in(env: Mapping[str, str]) -> bool:
-    if any(is_set(env, name) for name in (*_KEYS, *_CLOUDS)):
-        return True
+def _signed_in(env: Mapping[str, str]) -> str:
     config = config_dir(env)
-    if sys.platform == "darwin" or (config / ".credentials.json").is_file():
-        return True  # on macOS the login is in the keychain, which is not ours to open
-    try:
-        settings = jsonl.parse((config / "settings.json").read_bytes())
-    except OSError:
-        return False
-    return settings is not None and bool(settings.get("apiKeyHelper"))
+    found = evidence(env, (*_KEYS, *_CLOUDS), (config / ".credentials.json",))
+    if found or sys.platform == "darwin":
+        return found or "the keychain is asked when it starts"  # which is not ours to open
+    helper = shelf.document(config / "settings.json").get("apiKeyHelper")
+    return f"{config / 'settings.json'} names an apiKeyHelper" if helper else ""
 
 
 def _needs_is_sandbox(env: Mapping[str, str]) -> bool:

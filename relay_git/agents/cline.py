@@ -35,7 +35,7 @@ from relay_git.agents.cline_reader import read_session
 from relay_git.agents.cline_tasks import ABOUT, API, HISTORY, UI, read_task
 from relay_git.agents.draft import cut
 from relay_git.agents.editors import user_folders
-from relay_git.agents.homes import home, in_a_leg
+from relay_git.agents.homes import evidence, home, in_a_leg
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Rewritten
@@ -57,17 +57,19 @@ class Cline:
     title = "Cline"
     aliases: tuple[str, ...] = ("cline-cli", "claude-dev", "roo", "roo-code", "kilo", "kilo-code")
     last_seen = "3.0.65"
+    unconfined = _WHY
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Cline's CLI is installed, has a provider, and may do what it would do."""
         found = shutil.which("cline", path=env.get("PATH", ""))
         if not found:
             return Unready("Cline is not installed: no `cline` on PATH", "npm install -g cline")
-        if not (_data(env) / "settings" / "providers.json").is_file():
+        signed_in = evidence(env, (), (_data(env) / "settings" / "providers.json",))
+        if not signed_in:
             return Unready("Cline has no provider yet", "cline auth")
         if permission is not Permission.FULL:
             return not_confined(self.name, _WHY)
-        return Ready(Path(found))
+        return Ready(Path(found), evidence=signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]

@@ -37,7 +37,7 @@ from relay_git.agents.codex_reader import CodexReader
 from relay_git.agents.codex_sandbox import sandbox_options
 from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
-from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.transcript import Follower
 from relay_git.agents.zstd import Unpacked
@@ -57,6 +57,7 @@ class Codex:
     title = "Codex"
     aliases: tuple[str, ...] = ("codex-cli", "openai-codex")
     last_seen = "0.171.0"
+    unconfined = ""
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Codex is installed and signed in; its sandbox comes with it."""
@@ -65,10 +66,13 @@ class Codex:
             return Unready("Codex is not installed: no `codex` on PATH", "npm install -g @openai/codex")
         config = _config(env)
         provider_key = _provider_key(config)
-        if not (_signed_in(env) or config.get("model_provider")):
+        signed_in = evidence(env, _KEYS, (codex_home(env) / "auth.json",))
+        if not signed_in and config.get("model_provider"):
+            signed_in = f"{codex_home(env) / 'config.toml'} names a model_provider"
+        if not signed_in:
             return Unready("Codex is not signed in", "codex login")
         names = (*_KEYS, provider_key) if provider_key and provider_key not in _KEYS else _KEYS
-        return Ready(Path(found), credential_notes(env, names))
+        return Ready(Path(found), credential_notes(env, names), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -213,10 +217,6 @@ def _provider_key(config: Record) -> str:
     """The name of the variable from which a provider of the user's own takes its key."""
     provider = jsonl.record(config.get("model_providers")).get(jsonl.text(config.get("model_provider")))
     return jsonl.text(jsonl.record(provider).get("env_key"))
-
-
-def _signed_in(env: Mapping[str, str]) -> bool:
-    return any(is_set(env, name) for name in _KEYS) or (codex_home(env) / "auth.json").is_file()
 
 
 def _limit(said: str) -> tuple[Limited, ...]:

@@ -28,7 +28,7 @@ from relay_git.agents.agent import (
     Unsupported,
 )
 from relay_git.agents.continue_reader import INDEX, read_session
-from relay_git.agents.homes import credential_notes, home
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.rewritten import Document, Rewritten
 from relay_git.agents.unconfined import full_grants, not_confined
 
@@ -47,17 +47,19 @@ class Continue:
     title = "Continue"
     aliases: tuple[str, ...] = ("cn", "continue-cli")
     last_seen = "1.5.47"
+    unconfined = _WHY
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether `cn` is installed, has a model to work with, and may do what it would do."""
         found = shutil.which("cn", path=env.get("PATH", ""))
         if not found:
             return Unready("Continue's CLI is not installed: no `cn` on PATH", "npm install -g @continuedev/cli")
-        if not any((_home(env) / name).is_file() for name in _LOGINS) and not any(env.get(key) for key in _KEYS):
+        signed_in = evidence(env, _KEYS, (_home(env) / name for name in _LOGINS))
+        if not signed_in:
             return Unready("Continue has no configuration and is not signed in", "cn login")
         if permission is not Permission.FULL:
             return not_confined(self.name, _WHY)
-        return Ready(Path(found), credential_notes(env, _KEYS))
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]

@@ -32,7 +32,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.copilot_reader import CopilotFollower, error_notice
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.unconfined import full_grants, not_confined
@@ -49,19 +49,19 @@ class Copilot:
     title = "Copilot CLI"
     aliases: tuple[str, ...] = ("copilot-cli", "github-copilot")
     last_seen = "1.0.102"
+    unconfined = "Copilot CLI cannot be confined for one run: its sandbox is a setting of your own files"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Copilot CLI is installed and signed in."""
         found = shutil.which("copilot", path=env.get("PATH", ""))
         if not found:
             return Unready("Copilot CLI is not installed: no `copilot` on PATH", "npm install -g @github/copilot")
-        if not _signed_in(env):
+        signed_in = _signed_in(env)
+        if not signed_in:
             return Unready("Copilot CLI is not signed in", "copilot login")
         if permission is Permission.SANDBOX:
-            return not_confined(
-                self.name, "Copilot CLI cannot be confined for one run: its sandbox is a setting of your own files"
-            )
-        return Ready(Path(found), credential_notes(env, _KEYS))
+            return not_confined(self.name, self.unconfined)
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -135,13 +135,11 @@ def copilot_home(env: Mapping[str, str]) -> Path:
     return Path(chosen) if chosen else home(env) / ".copilot"
 
 
-def _signed_in(env: Mapping[str, str]) -> bool:
+def _signed_in(env: Mapping[str, str]) -> str:
     """A token, a provider of the user's own, or a file that a login leaves; none of them is opened."""
-    if any(is_set(env, name) for name in (*_KEYS, "COPILOT_PROVIDER_BASE_URL")):
-        return True
     chosen = env.get("XDG_CONFIG_HOME")
     github = (Path(chosen) if chosen else home(env) / ".config") / "gh" / "hosts.yml"
-    return github.is_file() or (copilot_home(env) / "config.json").is_file()
+    return evidence(env, (*_KEYS, "COPILOT_PROVIDER_BASE_URL"), (github, copilot_home(env) / "config.json"))
 
 
 def _hear_failure(data: Record, record: Record) -> tuple[Heard, ...]:

@@ -54,10 +54,11 @@ class Demo:
     title = TITLE
     aliases: tuple[str, ...] = ()
     last_seen = "1"
+    unconfined = "the demo agent has no sandbox: commands in its script can do all that your user may do"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """It is always there: it comes with git relay and needs no login."""
-        return Ready(Path(sys.executable))
+        return Ready(Path(sys.executable), evidence="it needs no login")
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]

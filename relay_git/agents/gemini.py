@@ -32,7 +32,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.draft import cut
 from relay_git.agents.gemini_store import find_session, follow, is_session, session_files, session_id
-from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.unconfined import full_grants, not_confined
@@ -49,20 +49,19 @@ class Gemini:
     title = "Gemini CLI"
     aliases: tuple[str, ...] = ("gemini-cli",)
     last_seen = "0.61.0"
+    unconfined = "Gemini CLI's sandbox is a container, which does not hold the git dir of a session's worktree"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Gemini CLI is installed and signed in."""
         found = shutil.which("gemini", path=env.get("PATH", ""))
         if not found:
             return Unready("Gemini CLI is not installed: no `gemini` on PATH", "npm install -g @google/gemini-cli")
-        if not _signed_in(env):
+        signed_in = _signed_in(env)
+        if not signed_in:
             return Unready("Gemini CLI is not signed in", "gemini   (then choose how to sign in)")
         if permission is Permission.SANDBOX:
-            return not_confined(
-                self.name,
-                "Gemini CLI's sandbox is a container, which does not hold the git dir of a session's worktree",
-            )
-        return Ready(Path(found), credential_notes(env, _KEYS))
+            return not_confined(self.name, self.unconfined)
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -138,11 +137,9 @@ def gemini_home(env: Mapping[str, str]) -> Path:
     return (Path(chosen) if chosen else home(env)) / ".gemini"
 
 
-def _signed_in(env: Mapping[str, str]) -> bool:
-    if any(is_set(env, name) for name in (*_KEYS, *_CLOUDS)):
-        return True
-    folder = gemini_home(env)
-    return any((folder / name).is_file() for name in ("oauth_creds.json", "gemini-credentials.json"))
+def _signed_in(env: Mapping[str, str]) -> str:
+    logins = ("oauth_creds.json", "gemini-credentials.json")
+    return evidence(env, (*_KEYS, *_CLOUDS), (gemini_home(env) / name for name in logins))
 
 
 def _hear_result(record: Record) -> tuple[Heard, ...]:

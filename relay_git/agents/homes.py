@@ -6,7 +6,7 @@ Promise: the values of credentials are never returned, only the names of the var
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from relay_git.agents import shelf
@@ -21,6 +21,13 @@ def home(env: Mapping[str, str]) -> Path:
 def is_set(env: Mapping[str, str], name: str) -> bool:
     """Whether a switch is on or a value given, as the tools themselves read it."""
     return env.get(name, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def evidence(env: Mapping[str, str], names: Iterable[str], files: Iterable[Path] = ()) -> str:
+    """By what a tool is signed in, in words: the first variable that is set or file that is there; empty for none."""
+    named = next((name for name in names if is_set(env, name)), "")
+    file = None if named else next((file for file in files if file.is_file()), None)
+    return f"{named} is set" if named else f"{file} is there" if file is not None else ""
 
 
 def credential_notes(env: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from relay_git.agents.agent import (
     Unsupported,
 )
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.opencode_limits import error_notice, retry_notice
 from relay_git.agents.opencode_store import InDatabase, InTree, database_sessions, id_in_name, tree_sessions
@@ -69,17 +69,19 @@ class Opencode:
     title = "opencode"
     aliases: tuple[str, ...] = ("opencode-ai",)
     last_seen = "1.18.33"
+    unconfined = "opencode has no sandbox: its commands can do all that your user may do"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether opencode is installed and has a provider; it has no sandbox."""
         found = shutil.which("opencode", path=env.get("PATH", ""))
         if not found:
             return Unready("opencode is not installed: no `opencode` on PATH", "npm install -g opencode-ai")
-        if not _has_provider(env):
+        signed_in = _has_provider(env)
+        if not signed_in:
             return Unready("opencode has no provider signed in", "opencode auth login")
         if permission is Permission.SANDBOX:
-            return not_confined(self.name, "opencode has no sandbox: its commands can do all that your user may do")
-        return Ready(Path(found), credential_notes(env, _KEYS))
+            return not_confined(self.name, self.unconfined)
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -160,14 +162,12 @@ def databases(env: Mapping[str, str]) -> list[Path]:
     return [path for path in dict.fromkeys(found) if shelf.is_regular(path)]
 
 
-def _has_provider(env: Mapping[str, str]) -> bool:
+def _has_provider(env: Mapping[str, str]) -> str:
     """A key, a login, or a configuration of the user's own, which may name a provider that needs neither."""
-    if any(is_set(env, name) for name in (*_KEYS, _CONTENT, "OPENCODE_CONFIG")):
-        return True
     chosen = env.get("XDG_CONFIG_HOME")
     config = (Path(chosen) if chosen else home(env) / ".config") / "opencode"
-    evidence = (data_dir(env) / "auth.json", config / "opencode.json", config / "opencode.jsonc")
-    return any(path.is_file() for path in evidence)
+    files = (data_dir(env) / "auth.json", config / "opencode.json", config / "opencode.jsonc")
+    return evidence(env, (*_KEYS, _CONTENT, "OPENCODE_CONFIG"), files)
 
 
 def _with_plugin(content: str, plugin: Path) -> str:

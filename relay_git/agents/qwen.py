@@ -31,7 +31,7 @@ from relay_git.agents.agent import (
     Unsupported,
 )
 from relay_git.agents.draft import cut
-from relay_git.agents.homes import credential_notes, home, is_set
+from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.qwen_reader import QwenReader
 from relay_git.agents.refusal import refusal
@@ -57,20 +57,19 @@ class Qwen:
     title = "Qwen Code"
     aliases: tuple[str, ...] = ("qwen-code",)
     last_seen = "0.24.4"
+    unconfined = "Qwen Code's sandbox cannot commit: it lets commands write in the worktree only, not in its git dir"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Qwen Code is installed and signed in."""
         found = shutil.which("qwen", path=env.get("PATH", ""))
         if not found:
             return Unready("Qwen Code is not installed: no `qwen` on PATH", "npm install -g @qwen-code/qwen-code")
-        if not _signed_in(env):
+        signed_in = _signed_in(env)
+        if not signed_in:
             return Unready("Qwen Code is not signed in", "qwen   (then /auth)")
         if permission is Permission.SANDBOX:
-            return not_confined(
-                self.name,
-                "Qwen Code's sandbox cannot commit: it lets commands write in the worktree only, not in its git dir",
-            )
-        return Ready(Path(found), credential_notes(env, _KEYS))
+            return not_confined(self.name, self.unconfined)
+        return Ready(Path(found), credential_notes(env, _KEYS), signed_in)
 
     def launch(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -139,14 +138,12 @@ def _id_in_name(name: str) -> str:
     return stem if stem != name and _ID.fullmatch(stem) else ""
 
 
-def _signed_in(env: Mapping[str, str]) -> bool:
-    if any(is_set(env, name) for name in _KEYS) or (qwen_home(env) / "oauth_creds.json").is_file():
-        return True
-    try:
-        settings = jsonl.parse((qwen_home(env) / "settings.json").read_bytes()) or {}
-    except OSError:
-        return False
-    return bool(jsonl.record(settings.get("modelProviders")))
+def _signed_in(env: Mapping[str, str]) -> str:
+    found = evidence(env, _KEYS, (qwen_home(env) / "oauth_creds.json",))
+    if found:
+        return found
+    settings = qwen_home(env) / "settings.json"
+    return f"{settings} names modelProviders" if jsonl.record(shelf.document(settings).get("modelProviders")) else ""
 
 
 def _hear_retry(data: Record) -> tuple[Heard, ...]:

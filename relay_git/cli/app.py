@@ -289,6 +289,14 @@ def drop(
 
 
 @app.command()
+def agents(json: Json = False) -> int:
+    """Show each agent: installed, in which version, signed in by what, and what git relay can do with it."""
+    from relay_git.cli import agents as known
+
+    return known.agents(as_json=json)
+
+
+@app.command()
 def doctor(json: Json = False) -> int:
     """Check git, the key, the hook, the agents and the sessions, and say what to do about what is wrong."""
     from relay_git.cli import checkup

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Permission, Unready
+from relay_git.agents.installed import installed, is_newer
 from relay_git.cli import interrupted
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.lifecycle import RESTS
@@ -134,6 +135,10 @@ def _agents() -> Iterator[Finding]:
             yield Finding(name, NOTE, verdict.reason, verdict.hint)
         else:
             yield Finding(name, OK, f"{agent.title}: {verdict.program}")
+        found = installed(name, os.environ)
+        if found is not None and is_newer(found.version, agent.last_seen):
+            newer = f"{agent.title} {found.version} is newer than {agent.last_seen}, which git relay was verified with"
+            yield Finding(f"{name} version", NOTE, newer, "git relay agents")
     if shutil.which("git-relay") is None:
         yield Finding(
             "PATH", NOTE, "git-relay is not on PATH: `git relay` works only by its full name", "add its folder to PATH"
