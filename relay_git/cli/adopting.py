@@ -23,13 +23,16 @@ from relay_git.supervisor import adopting, opening
 from relay_git.supervisor.detect import Detected, state_at_rest
 
 
-def adopt(what: str, to: str, then: str | None, *, stops: bool, detach: bool) -> int:
-    """Open a session at the state of the one that `what` names (its id or a pid) and hand it to `to`."""
+def adopt(what: str, to: str, then: str | None, *, stops: bool, here: bool, detach: bool) -> int:
+    """Open a session at the state of the one that `what` names (its id or a pid) and hand it to `to`.
+
+    With `here` its work is in the work tree that the user stands in, whatever it says itself.
+    """
     heirs = (find_agent(to).name, *(context.agent_list(then) if then is not None else ()))
     found = _lookup(what)
     _refuse(found, what, stops=stops)
     record = _record(found)
-    ground = adopting.ground_of(record, _here())
+    ground = adopting.ground_in(discover(Path.cwd(), os.environ)) if here else adopting.ground_of(record, _here())
     order = adopting.order_of(found, record, ground, heirs, stops=stops)
     repo, store = ground.repo, open_store(ground.repo.common_dir)
     verdict = find_agent(heirs[0]).check(os.environ, context.settings(repo).permission(heirs[0]))

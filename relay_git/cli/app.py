@@ -244,6 +244,9 @@ def adopt(
         bool,
         typer.Option("--stop/--leave-running", help="End the agent there, at a safe point; else it is left as it is."),
     ] = False,
+    here: Annotated[
+        bool, typer.Option("--here", help="Its work is in the work tree you stand in, whatever it says itself.")
+    ] = False,
     detach: Detach = False,
 ) -> int:
     """Take over the work of an agent that git relay did not start, and hand it to another.
@@ -252,7 +255,7 @@ def adopt(
     """
     from relay_git.cli import adopting
 
-    return adopting.adopt(what, to, then, stops=stop_it, detach=detach)
+    return adopting.adopt(what, to, then, stops=stop_it, here=here, detach=detach)
 
 
 @app.command()

@@ -41,31 +41,36 @@ def ground_of(record: SessionRecord, here: Repo | None) -> Ground:
     """
     folder = Path(record.cwd)
     if record.cwd and folder.is_absolute() and folder.is_dir():
-        repo = discover(folder, {})
-        if repo.stands_in_session and repo.work_tree is not None:
-            raise _a_leg(repo.work_tree.name)
-        if repo.work_tree is None or repo.home is None:
-            raise no_work_tree()
-        half = worktree.operation_in(repo.git_dir)
-        lost = f"a {half} stood half-done in {repo.work_tree}: its files came over as they lay, the {half} did not"
-        return Ground(repo, "HEAD", True, (lost,) if half else ())
+        return ground_in(discover(folder, {}))
     if folder.parts[-3:-1] == tuple(SESSIONS.split("/")):
         raise _a_leg(folder.name)
     return _without_folder(record, here)
 
 
+def ground_in(repo: Repo) -> Ground:
+    """The work tree that this repository is seen from."""
+    if repo.stands_in_session and repo.work_tree is not None:
+        raise _a_leg(repo.work_tree.name)
+    if repo.work_tree is None or repo.home is None:
+        raise no_work_tree()
+    half = worktree.operation_in(repo.git_dir)
+    lost = f"a {half} stood half-done in {repo.work_tree}: its files came over as they lay, the {half} did not"
+    return Ground(repo, "HEAD", True, (lost,) if half else ())
+
+
 def _without_folder(record: SessionRecord, here: Repo | None) -> Ground:
     """The folder is gone: its branch, else HEAD, in the repository where the user stands, if it can only be that."""
-    gone = f"its folder {printable(record.cwd) or '(unknown)'} is gone"
+    gone = f"its folder {printable(record.cwd)} is gone" if record.cwd else "it does not tell in which folder it works"
+    hint = "cd to the work tree with its work, and type it again with --here"
     if here is None or here.home is None:
-        raise UserError(f"{gone}", hint="cd to the repository that it belonged to, and type it again")
+        raise UserError(gone, hint=hint)
     branch = f"refs/heads/{record.branch}" if record.branch else ""
     has_branch = bool(branch) and here.resolve(branch) is not None
     telling = has_branch and record.branch not in _IN_EVERY_REPOSITORY
     if not telling and not _was_within(record.cwd, here):
         raise UserError(
             f"{gone}, and nothing says that it belonged to the repository {here.home}",
-            hint="cd to the repository that it belonged to, and type it again",
+            hint=hint,
         )
     base = branch if has_branch else "HEAD"
     told = f"the branch {record.branch}" if has_branch else "HEAD"

@@ -125,7 +125,7 @@ def _hold(around: Surroundings, adopted: Source, entry: Entry) -> Entry:
         fate = f"its process {adopted.pid} is ended"
     else:
         point = source.where_it_stands(adopted)
-        fate = f"its process {adopted.pid} is left running" if adopted.pid else "no process was at it"
+        fate = f"its process {adopted.pid} is left running" if adopted.pid else "no process of it was found"
     return replace(
         entry,
         state=State.PAUSING,

@@ -195,7 +195,7 @@ def test_a_crashed_source_is_adopted_by_the_beginning_of_its_id(repo, relay, dem
     assert ran.rc == 0, ran.stderr
     contract = contract_of_leg_1(repo, only_session(repo.path))
     assert contract["pause"]["safePoint"] == "interrupted"
-    assert "no process was at it" in contract["pause"]["detail"]
+    assert "no process of it was found" in contract["pause"]["detail"]
     assert "half.txt" in [f["path"] for f in contract["inFlightCode"]]
     assert photograph(repo.path) == before
 
@@ -256,6 +256,33 @@ def test_a_source_whose_folder_is_gone_goes_on_from_its_branch_where_it_belonged
         loss for loss in contract["losses"] if "that folder is gone; the work goes on from the branch feature" in loss
     ]
     assert {"on-feature.txt", "made.txt"} <= set(paths(repo, f"relay/{session}"))
+
+
+def test_a_session_that_names_no_folder_is_adopted_where_the_user_says(repo, relay, demo, home) -> None:
+    name = str(uuid.uuid4())
+    place = home / ".cursor" / "projects" / "p" / "agent-transcripts" / f"{name}.jsonl"
+    place.parent.mkdir(parents=True)
+    words = [{"type": "text", "text": f"<user_query>{GOAL}</user_query>"}]
+    answer = [{"type": "text", "text": "I have edited the README."}]
+    lines = [{"role": "user", "message": {"content": words}}, {"role": "assistant", "message": {"content": answer}}]
+    place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    dirty(repo)
+    demo.plays([], TAKE_OVER)
+    args = ["adopt", name, "--to", "demo"]
+    ran = relay(*args, cwd=repo.path)
+    assert ran.rc == 2
+    assert "it does not tell in which folder it works" in ran.stderr
+    assert "--here" in ran.stderr
+    assert traces(repo.path) == []
+    before = photograph(repo.path)
+    ran = relay(*args, "--here", cwd=repo.path / "src")
+    assert ran.rc == 0, ran.stderr
+    contract = contract_of_leg_1(repo, only_session(repo.path))
+    assert (contract["from"]["agent"], contract["taskGoal"]) == ("cursor", GOAL)
+    assert "new/untracked.txt" in [f["path"] for f in contract["fileManifest"]]
+    assert photograph(repo.path) == before
+    assert relay("log", cwd=repo.path).rc == 0
+    assert relay("status", "--json", cwd=repo.path).rc == 0
 
 
 def test_a_leg_of_git_relay_is_not_adopted_but_handed_over(repo, relay, demo, source) -> None:
