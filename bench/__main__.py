@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import chaos, crowd, handoff, hook, startup, transcripts, verify
+from bench import chaos, crowd, handoff, history, hook, startup, transcripts, verify
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
@@ -19,6 +19,7 @@ TOPICS = {
     "verify": verify.measure,
     "startup": startup.measure,
     "transcripts": transcripts.measure,
+    "history": history.measure,
     "crowd": crowd.measure,
     "chaos": chaos.measure,
 }

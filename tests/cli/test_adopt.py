@@ -167,7 +167,7 @@ def test_a_source_that_is_to_stop_is_held_captured_and_proven_gone(repo, relay, 
     demo.plays([], TAKE_OVER)
     ran = relay("adopt", running.process.pid, "--stop", "--to", "demo", cwd=repo.path)
     assert ran.rc == 0, ran.stderr
-    assert running.process.wait() == -signal.SIGTERM
+    assert running.process.wait(timeout=30) == -signal.SIGTERM
     session = only_session(repo.path)
     contract = contract_of_leg_1(repo, session)
     assert contract["pause"]["safePoint"] == point
@@ -183,7 +183,7 @@ def test_a_source_that_is_deaf_is_ended_all_the_same(repo, relay, demo, source) 
     demo.plays([], TAKE_OVER)
     ran = relay("adopt", running.name, "--stop", "--to", "demo", cwd=repo.path)
     assert ran.rc == 0, ran.stderr
-    assert running.process.wait() == -signal.SIGKILL
+    assert running.process.wait(timeout=30) == -signal.SIGKILL
 
 
 def test_a_crashed_source_is_adopted_by_the_beginning_of_its_id(repo, relay, demo, source) -> None:
