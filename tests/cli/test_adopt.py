@@ -258,7 +258,8 @@ def test_a_source_whose_folder_is_gone_goes_on_from_its_branch_where_it_belonged
     assert {"on-feature.txt", "made.txt"} <= set(paths(repo, f"relay/{session}"))
 
 
-def test_a_session_that_names_no_folder_is_adopted_where_the_user_says(repo, relay, demo, home) -> None:
+def of_cursor(home: Path) -> str:
+    """A session of a tool that can only be read; it does not tell where it worked. Its id."""
     name = str(uuid.uuid4())
     place = home / ".cursor" / "projects" / "p" / "agent-transcripts" / f"{name}.jsonl"
     place.parent.mkdir(parents=True)
@@ -266,6 +267,11 @@ def test_a_session_that_names_no_folder_is_adopted_where_the_user_says(repo, rel
     answer = [{"type": "text", "text": "I have edited the README."}]
     lines = [{"role": "user", "message": {"content": words}}, {"role": "assistant", "message": {"content": answer}}]
     place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return name
+
+
+def test_a_session_that_names_no_folder_is_adopted_where_the_user_says(repo, relay, demo, home) -> None:
+    name = of_cursor(home)
     dirty(repo)
     demo.plays([], TAKE_OVER)
     args = ["adopt", name, "--to", "demo"]
@@ -367,6 +373,16 @@ def test_an_adoption_that_is_killed_goes_on(repo, relay, demo, source, stops, mo
     assert repo.git("show", f"relay/{session}:half.txt") == "whole"
     assert contract_of_leg_1(repo, session)["taskGoal"] == GOAL
     assert relay("verify", "--all", cwd=repo.path).rc == 0
+
+
+def test_an_adoption_that_is_killed_goes_on_with_the_heir_and_not_with_the_tool_that_is_only_read(
+    repo, relay, demo, home
+) -> None:
+    demo.plays([], TAKE_OVER)
+    cut(repo, "after adopted", "adopt", of_cursor(home), "--here", "--to", "demo")
+    ran = relay("resume", cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    assert GOAL in demo.prompts()[-1]
 
 
 def test_a_source_that_was_frozen_and_never_adopted_is_let_go_by_the_next_command(repo, relay, demo, source) -> None:
