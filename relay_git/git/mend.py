@@ -1,4 +1,4 @@
-"""A session's worktree after a power cut: what its agent had not synced may be empty, and git stumbles over it.
+"""A session's worktree after a power cut, or with an index or a HEAD that git cannot read: what was lost may be empty.
 
 Promise: nothing that holds a byte is taken away. An empty object is removed, since git would take it for the real one
 for ever; the branch goes back to its last commit that is whole; a tracked file that came back empty gets its last
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
@@ -20,13 +19,23 @@ from relay_git.git.store import Oid
 from relay_git.session import SessionId
 
 _OBJECT_FOLDER = re.compile(r"[0-9a-f]{2}")
-_OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_NAMES = re.compile(rb"ref: refs/[^\0]+|[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAMED = 50
+
+
+def is_readable(repo: Repo, session: SessionId) -> bool:
+    """Whether git can read where the worktree stands, and its index."""
+    git = repo.session_git(session)
+    return all(
+        git.result(*asked).returncode == 0
+        for asked in (("rev-parse", "-q", "--verify", "HEAD^{commit}"), ("ls-files", "--stage"))
+    )
 
 
 def mend(repo: Repo, session: SessionId, known: tuple[Oid, ...]) -> tuple[str, ...]:
     """Make the worktree readable again; what was lost, in words. `known` are commits that were synced, newest first."""
     git = repo.session_git(session)
+    known = tuple(oid for oid in known if git.result("cat-file", "-e", f"{oid}^{{commit}}").returncode == 0)
     try:
         lost = _drop_empty_objects(repo.common_dir / "objects")
         moved = _mend_head(repo, session, git, known)
@@ -55,35 +64,26 @@ def _drop_empty_objects(objects: Path) -> int:
 def _mend_head(repo: Repo, session: SessionId, git: Git, known: tuple[Oid, ...]) -> tuple[str, ...]:
     """Have HEAD and the branch name a commit that is whole."""
     head, branch = repo.worktree_git_dir(session) / "HEAD", worktree.branch_of(session)
-    if _is_hollow(head):
+    if not head.exists() or (head.is_file() and not _NAMES.fullmatch(head.read_bytes().strip())):
         head.write_bytes(f"ref: {branch}\n".encode())
     loose = repo.common_dir / branch
     if loose.is_file() and _is_hollow(loose):
         loose.unlink()
     if _is_whole(git, "HEAD", known):
         return ()
-    for commit in (*_stood(repo.common_dir / "logs" / branch), *known):
+    for commit in (*worktree.stood(repo.common_dir / "logs" / branch), *known):
         if _is_whole(git, commit, known):
             loose.unlink(missing_ok=True)
-            git.run("update-ref", "--no-deref", "-m", "relay: after a power cut", branch, commit)
+            git.run("update-ref", "--no-deref", "-m", "relay: back to what is whole", branch, commit)
             head.write_bytes(f"ref: {branch}\n".encode())
-            return (f"commits after {commit[:12]} did not outlive the power cut; files that did were kept",)
-    raise RepoError(f"no commit of {session} is whole after the power cut", hint="git fsck")
+            return (f"commits after {commit[:12]} are not whole any more; the files in the worktree were kept",)
+    raise RepoError(f"no commit of {session} is whole any more", hint="git fsck")
 
 
 def _is_whole(git: Git, commit: str, known: tuple[Oid, ...]) -> bool:
     """Whether the commit is there with everything that it has beyond what was synced."""
     beyond = (f"^{oid}" for oid in known if oid != commit)
     return git.result("rev-list", "--quiet", "--objects", commit, *beyond).returncode == 0
-
-
-def _stood(log: Path) -> Iterator[str]:
-    """Where the branch has stood by its reflog, newest first."""
-    lines = log.read_bytes().split(b"\n") if log.is_file() else []
-    for line in reversed(lines):
-        words = line.split(b" ", 2)
-        if len(words) == 3 and _OID.fullmatch(words[1]):
-            yield words[1].decode()
 
 
 def _refill(git: Git) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
-from relay_git.git import include, worktree
+from relay_git.git import include, links, worktree
 from relay_git.git.losses import MAX_FILE, survey
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git, disk_error, failure
@@ -67,7 +67,7 @@ def take(
     `leave_out` are files that are nobody's work, such as the mount points of a sandbox; one of more than `max_file`
     bytes is not taken.
     """
-    mended, losses = worktree.mend_links(repo, session), list[str]()
+    mended, losses = links.mend_links(repo, session), list[str]()
     git = repo.session_git(session)
     if not git.cwd.is_dir():
         raise RepoError(f"the session's worktree {git.cwd} is gone", hint=f"git relay drop {session}")

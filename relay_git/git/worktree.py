@@ -12,19 +12,21 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from filelock import FileLock
 
 from relay_git.errors import RepoError
-from relay_git.git import submodule
+from relay_git.git import links, submodule
 from relay_git.git.durable import rewrite, sync_disks
 from relay_git.git.repo import BRANCHES, SESSIONS, Repo, make_private, no_work_tree, write_private
 from relay_git.git.run import disk_error
-from relay_git.git.store import Oid, Store
+from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.session import SessionId
 
 EXCLUDE_LINE = "/.relay/"
+_OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OPERATIONS = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -78,14 +80,13 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
     with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
         if is_whole(repo, session):
             return place
+        links.own_folders(repo, session)
         _clear_half_made(repo, session)
         write_private(_unfinished(repo, session), b"")
         _try_add(repo, session, place, base)
         # Sandboxes mount over this file; where it is missing, some put one there and take it away under others.
         (repo.worktree_git_dir(session) / "config.worktree").touch()
-        for file in _links(repo, session):
-            if file.exists():
-                write_private(_kept_link(repo, session, file), file.read_bytes())
+        links.keep_links(repo, session)
         sync_disks(place, repo.common_dir)  # git syncs no file that it checks out
         write_private(marker, session.encode() + b"\n")
         write_private(_fresh(repo, session), b"")
@@ -119,8 +120,9 @@ def is_whole(repo: Repo, session: SessionId) -> bool:
     An agent can take away the marker, and the user the spool: either of them proves it.
     """
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    made = (git_dir / "relay" / "session").exists() or _kept_link(repo, session, place / ".git").exists()
-    return made and place.is_dir() and git_dir.is_dir() and not _unfinished(repo, session).exists()
+    made = (git_dir / "relay" / "session").exists() or links.were_kept(repo, session)
+    real = not (place.is_symlink() or git_dir.is_symlink())
+    return made and real and place.is_dir() and git_dir.is_dir() and not _unfinished(repo, session).exists()
 
 
 def is_fresh(repo: Repo, session: SessionId) -> bool:
@@ -143,7 +145,9 @@ def remove(repo: Repo, session: SessionId) -> tuple[Path, ...]:
         try:
             kept = submodule.keep(repo, session)
             for folder in (place, git_dir):
-                if folder.exists():
+                if folder.is_symlink():
+                    folder.unlink()  # what it leads to is not ours to remove
+                elif folder.exists():
                     _take_away(folder)
         except OSError as error:
             raise disk_error(error, "the session's worktree could not be removed") from error
@@ -176,11 +180,33 @@ def operation_in(git_dir: Path) -> str:
 
 def head(repo: Repo, store: Store, session: SessionId) -> Oid | None:
     """The commit that the session's worktree stands on; the one of its branch where HEAD cannot be read as a file."""
-    text = (_read_small(repo.worktree_git_dir(session) / "HEAD") or b"")[:300].decode("ascii", "replace").strip()
+    text = (links.read_small(repo.worktree_git_dir(session) / "HEAD") or b"")[:300].decode("ascii", "replace").strip()
     if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text):
         return Oid(text)
     name = text.removeprefix("ref: ")
     return (store.ref(name) if name.startswith("refs/heads/") else None) or store.ref(branch_of(session))
+
+
+def put_back_branch(repo: Repo, store: Store, session: SessionId, last: Oid) -> Oid | None:
+    """Make the session's branch again where it is gone and the worktree stands on it; the commit that it names now.
+
+    That is where HEAD last stood by its own log, else `last`, the newest commit that is known from elsewhere.
+    """
+    branch, git_dir = branch_of(session), repo.worktree_git_dir(session)
+    if store.ref(branch) is not None or links.read_small(git_dir / "HEAD") != f"ref: {branch}\n".encode():
+        return None
+    stands = next((Oid(oid) for oid in stood(git_dir / "logs" / "HEAD") if store.commit(Oid(oid)) is not None), last)
+    store.move([RefUpdate(branch, stands, ZERO)], "relay: put back")
+    return stands
+
+
+def stood(log: Path) -> Iterator[str]:
+    """Where a ref has stood by its reflog, newest first."""
+    lines = (links.read_small(log) or b"").split(b"\n")
+    for line in reversed(lines):
+        words = line.split(b" ", 2)
+        if len(words) == 3 and _OID.fullmatch(words[1]):
+            yield words[1].decode()
 
 
 def clear_dead_locks(repo: Repo, session: SessionId) -> tuple[str, ...]:
@@ -200,61 +226,12 @@ def ignored_files(repo: Repo, session: SessionId) -> tuple[str, ...]:
     return tuple(os.fsdecode(name) for name in out.split(b"\0") if name)
 
 
-def mend_links(repo: Repo, session: SessionId) -> tuple[str, ...]:
-    """Put back the worktree's own links and config if the agent changed them; say in words what was changed.
-
-    They lie where a sandboxed agent must be able to write (its git dir), and a git that believed them could be
-    led to foreign configuration, which may name programs to run.
-    """
-    mended = []
-    for file, usual in _links(repo, session).items():
-        kept = _kept_link(repo, session, file)
-        has = _read_small(file)
-        # Without our copy (the spool may be cleaned) a link is what git usually writes; of the config nothing is known.
-        want = kept.read_bytes() if kept.exists() else usual if usual is not None else has
-        if has == want:
-            continue
-        mended.append(f"the worktree's {file.name} had been changed and was put back")
-        try:
-            if file.is_symlink() or file.exists():
-                shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
-            if want is not None:
-                file.write_bytes(want)
-        except OSError as error:
-            raise disk_error(error, f"the worktree's {file.name} could not be put back") from error
-    return tuple(mended)
-
-
-def _links(repo: Repo, session: SessionId) -> dict[Path, bytes | None]:
-    """The files that lead git from the worktree to the repository and back, with what git writes into them."""
-    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    return {
-        place / ".git": b"gitdir: " + os.fsencode(git_dir) + b"\n",
-        git_dir / "commondir": b"../..\n",
-        git_dir / "gitdir": os.fsencode(place / ".git") + b"\n",
-        git_dir / "config.worktree": None,
-    }
-
-
 def _unfinished(repo: Repo, session: SessionId) -> Path:
     return repo.spool_dir(session) / "adding"
 
 
 def _fresh(repo: Repo, session: SessionId) -> Path:
     return repo.spool_dir(session) / "fresh"
-
-
-def _kept_link(repo: Repo, session: SessionId, file: Path) -> Path:
-    return repo.spool_dir(session) / "links" / file.name.lstrip(".")
-
-
-def _read_small(file: Path) -> bytes | None:
-    if file.is_symlink() or (file.exists() and not file.is_file()):
-        return b"\0not a file"
-    if not file.exists():
-        return None
-    with file.open("rb") as source:
-        return source.read(1 << 20)
 
 
 def check_place(repo: Repo) -> None:
@@ -292,7 +269,7 @@ def _clear_half_made(repo: Repo, session: SessionId) -> None:
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
     # The place was free: while the adding is not finished all in it is ours, whatever a power cut has left of it.
     made = _unfinished(repo, session).exists()
-    ours = made or _read_small(place / ".git") == os.fsencode(f"gitdir: {git_dir}\n")
+    ours = made or links.leads_here(repo, session)
     if place.exists() and not ours and any(place.iterdir()):
         raise RepoError(f"{place} is in the way and is not a worktree of git relay", hint=f"mv {place} {place}.old")
     if ours and not made:

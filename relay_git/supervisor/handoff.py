@@ -21,7 +21,8 @@ from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
-from relay_git.git import debris, snapshot, work, worktree
+from relay_git.git import debris, links, snapshot, work, worktree
+from relay_git.git.mend import mend
 from relay_git.git.repo import write_private
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
@@ -58,13 +59,28 @@ def take_snapshot(run: Run) -> Snapshot:
 def restore_worktree(run: Run) -> None:
     """Make the session's worktree again from its branch where it is gone, so that a session can always go on."""
     repo, store, session = run.around.repo, run.around.store, run.session
+    _note(run, *links.own_folders(repo, session))
+    last = Oid(run.tip.entry.snapshot) if run.tip.entry.snapshot else base_of(run)
     if worktree.is_whole(repo, session):
+        if not (repo.worktree_git_dir(session) / "HEAD").exists():
+            links.mend_links(repo, session)
+            _note(run, "the worktree's git dir was gone and was made again", *mend(repo, session, (last, base_of(run))))
+        if (stands := worktree.put_back_branch(repo, store, session, last)) is not None:
+            _note(run, f"the session's branch was gone and was put back at {stands[:12]}")
         return
-    worktree.add(repo, session, store.ref(worktree.branch_of(session)) or base_of(run))
+    branch = store.ref(worktree.branch_of(session))
+    worktree.add(repo, session, branch or last)
     if run.tip.entry.event not in (Event.STARTED, Event.ADOPTED):
-        said = "the session's worktree was gone and was made again from its branch"
+        source = "its branch" if branch is not None else f"{last[:12]}, since its branch was gone too"
+        said = f"the session's worktree was gone and was made again from {source}"
         aside = sorted(run.worktree.parent.glob(f"{session}.aside-*"))
         said += f"; what lay there is kept in {aside[-1].name}" if aside else ""
+        _note(run, said)
+
+
+def _note(run: Run, *told: str) -> None:
+    """For the user now, and for the next contract."""
+    for said in told:
         run.mended[said] = None
         run.around.teller.say(f"note: {said}")
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from relay_git.contract.pause import SafePoint
+from relay_git.git import links
 from relay_git.git.repo import write_private
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.run import Run
@@ -40,12 +41,14 @@ def hold(run: Run, watcher: Watcher, *, wait_for_commit: bool) -> SafePoint:
 
 def lower_flag(run: Run) -> None:
     """Take the pause flag and what the hooks answered away, so that the next leg can commit."""
+    links.clear_folders(run.around.repo, run.session)
     for name in _FLAGS:
         (run.hook_dir / name).unlink(missing_ok=True)
 
 
 def _raise_flag(run: Run, watcher: Watcher) -> None:
     watcher.mark_commits()
+    links.clear_folders(run.around.repo, run.session)
     for name in ("held", "turn-ended"):
         (run.hook_dir / name).unlink(missing_ok=True)
     write_private(run.hook_dir / "pause", b"git relay asks for a pause\n")

@@ -12,8 +12,8 @@ from typing import Any
 
 from relay_git.contract.lifecycle import Event, State
 from relay_git.errors import LedgerConflict, RepoError
-from relay_git.git import debris, durable
-from relay_git.git.mend import mend
+from relay_git.git import debris, durable, links
+from relay_git.git.mend import is_readable, mend
 from relay_git.git.repo import Repo, write_private
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
@@ -24,6 +24,7 @@ from relay_git.supervisor.run import Run
 
 def settle(run: Run) -> None:
     """End what a supervisor that died left behind, and look whether the worktree is still the snapshot."""
+    links.clear_folders(run.around.repo, run.session)
     debris.sweep(run.hook_dir)
     _end_source(run)
     handoff.fence(run, None)
@@ -37,7 +38,8 @@ def _mend(run: Run) -> None:
     """Where the machine has been off since a supervisor was last here: make good what was not on disk."""
     repo, entry, boot = run.around.repo, run.tip.entry, durable.boot_id()
     last = run.spool / "boot"
-    if boot and last.is_file() and last.read_text("ascii", "replace").strip() == boot:
+    same = boot and last.is_file() and last.read_text("ascii", "replace").strip() == boot
+    if same and is_readable(repo, run.session):
         return
     known = (Oid(oid) for oid in (entry.snapshot, entry.base_commit) if oid)
     for said in mend(repo, run.session, tuple(dict.fromkeys(known))):
