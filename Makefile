@@ -4,6 +4,7 @@
 # make docs   writes the generated pages again
 # make bench  measures
 # make man    shows the manual page
+# make chaos  cuts a handoff at every point there is, with every kind of blow
 # make lock   writes locks/ again, with the newest versions
 .POSIX:
 .SUFFIXES:
@@ -13,7 +14,7 @@ PYTHON = python3
 SETUP = PYTHON='$(PYTHON)' sh tools/setup.sh
 PYTEST_OPTIONS =
 
-.PHONY: help demo check fix docs bench man lock
+.PHONY: help demo check fix docs bench chaos man lock
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -47,6 +48,9 @@ bench: $(VENV)/.dev
 
 man:
 	@man ./man/git-relay.1
+
+chaos: $(VENV)/.dev
+	@RELAY_TEST_ALL_CUTS=1 PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -n auto tests/chaos
 
 lock:
 	@sh tools/lock.sh

@@ -7,11 +7,9 @@ import subprocess
 import pytest
 
 from tests.chaos.power import PROGRAM
-from tests.chaos.test_cut_anywhere import company
+from tests.chaos.test_cut_anywhere import PARTS, SHARE, company
 
 __all__ = ["company"]  # the fixture
-
-PARTS = 4
 
 
 def may_trace() -> bool:
@@ -19,7 +17,7 @@ def may_trace() -> bool:
     return PROGRAM is not None and subprocess.run([PROGRAM, "true"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", SHARE)
 def test_of_what_was_not_synced_when_the_power_went_nothing_that_was_announced_is_missed(company, part) -> None:
     if not may_trace():
         pytest.skip("what is written and synced is seen by strace, which is not here or may not trace")
