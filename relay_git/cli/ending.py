@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay_git.cli import context
+from relay_git.cli import context, interrupted
 from relay_git.errors import ExitCode, RepoError, UserError
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
@@ -33,12 +33,15 @@ def land(word: str | None, *, merge: bool, squash: bool, rebase: bool) -> int:
 
 def drop(word: str | None, *, force: bool, purge: bool) -> int:
     """Take the session away and say what went."""
-    repo, store = context.open_repo(look=True)
-    session = journal.find(store, word)
-    with journal.writer(repo, session):
-        around = context.surroundings(repo, store, load(repo))
-        for line in _drop(around, session, force=force, purge=purge):
-            print(f"removed {line}")
+    repo, store = context.open_repo()
+    try:
+        session = journal.find(store, word)
+        with journal.writer(repo, session):
+            around = context.surroundings(repo, store, load(repo))
+            for line in _drop(around, session, force=force, purge=purge):
+                print(f"removed {line}")
+    finally:
+        interrupted.tell(repo, store)  # only now: the one that goes need not be named
     if not purge:
         print(f"kept the history: git relay log {session}")
     return ExitCode.DONE
