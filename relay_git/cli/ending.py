@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+
 from relay_git.cli import context, interrupted
-from relay_git.errors import ExitCode, RepoError, UserError
+from relay_git.contract.sign import Key
+from relay_git.errors import ExitCode, RepoError, SignatureRefused, UserError
+from relay_git.git.repo import Repo
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
 from relay_git.session import SessionId
@@ -37,7 +41,7 @@ def drop(word: str | None, *, force: bool, purge: bool) -> int:
     try:
         session = journal.find(store, word)
         with journal.writer(repo, session):
-            around = context.surroundings(repo, store, load(repo))
+            around = context.surroundings(repo, store, _any_key(repo))
             for line in _drop(around, session, force=force, purge=purge):
                 print(f"removed {line}")
     finally:
@@ -45,6 +49,14 @@ def drop(word: str | None, *, force: bool, purge: bool) -> int:
     if not purge:
         print(f"kept the history: git relay log {session}")
     return ExitCode.DONE
+
+
+def _any_key(repo: Repo) -> Key:
+    """The key, or where it cannot be used one that is nobody's: a drop neither signs nor verifies."""
+    try:
+        return load(repo)
+    except SignatureRefused:
+        return Key(secrets.token_bytes(32))
 
 
 def _drop(around: Surroundings, session: SessionId, *, force: bool, purge: bool) -> tuple[str, ...]:

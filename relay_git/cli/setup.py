@@ -33,7 +33,7 @@ def uninstall(*, key: bool) -> int:
     if running:
         raise UserError(
             f"the session {running[0]} is running",
-            hint=f"git relay handoff {running[0]}, or stop it with Ctrl-C, then uninstall",
+            hint=f"git relay stop {running[0]}, then uninstall",
         )
     for file in hooks.uninstall(repo):
         print(f"took our block out of {file}")

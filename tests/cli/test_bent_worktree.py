@@ -139,3 +139,13 @@ def test_a_session_that_was_moved_away_behind_a_link_can_be_dropped_and_stays_th
     assert ran.rc == 0, ran.stderr
     assert not place.is_symlink()
     assert (moved / "half.txt").read_text() == "half\n"
+
+
+def test_a_session_can_be_dropped_without_the_key_that_uninstall_took(repo, relay, demo) -> None:
+    session = at_rest(repo, relay, demo)
+    assert relay("drop", session, "--force", cwd=repo.path).rc == 0
+    ran = relay("uninstall", "--key", cwd=repo.path)
+    assert f"git relay drop --purge {session}" in ran.stdout
+    ran = relay("drop", "--force", "--purge", session, cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    assert repo.git("for-each-ref", "refs/relay", "refs/notes/relay", "refs/heads/relay") == ""
