@@ -48,10 +48,10 @@ def test_a_task_that_cannot_be_taken_is_refused_with_one_sentence_and_a_hint(
     ("args", "rc", "said", "hint"),
     [
         (["--agent", "cluade"], 2, "there is no agent named 'cluade'", "did you mean claude?"),
-        (["--agent", "zzz"], 2, "there is no agent named 'zzz'", "claude, codex, demo"),
+        (["--agent", "zzz"], 2, "there is no agent named 'zzz'", "claude, codex, opencode"),
         (["--agent", "demo", "--then", "codx"], 2, "there is no agent named 'codx'", "did you mean codex?"),
-        (["--agent", "gemini-cli"], 2, "gemini is not supported yet", "claude, codex, demo"),
-        (["--agent", ""], 2, "there is no agent named ''", "claude, codex, demo"),
+        (["--agent", "cursor"], 2, "Cursor cannot be started from here", "claude, codex, opencode"),
+        (["--agent", ""], 2, "there is no agent named ''", "claude, codex, opencode"),
         (["--agent", "claude"], 1, "claude", "install"),
         (["--agent", "codex"], 1, "codex", "install"),
         ([], 1, "no agent can be started here", "git relay doctor"),

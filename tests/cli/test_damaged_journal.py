@@ -39,7 +39,9 @@ def _no_state(bad: Written, git_dir) -> None:
 
 def _hole(bad: Written, git_dir) -> None:
     gone = bad.brought[0].oid
-    (git_dir / "objects" / gone[:2] / gone[2:]).unlink()
+    # It may lie in the repository, and with the store that wrote it and is still open.
+    for objects in (git_dir / "objects", *git_dir.glob("relay/fresh/*")):
+        (objects / gone[:2] / gone[2:]).unlink(missing_ok=True)
 
 
 DAMAGE: dict[str, Callable] = {
