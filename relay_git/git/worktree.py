@@ -195,6 +195,8 @@ def put_back_branch(repo: Repo, store: Store, session: SessionId, last: Oid) -> 
     branch, git_dir = branch_of(session), repo.worktree_git_dir(session)
     if store.ref(branch) is not None or links.read_small(git_dir / "HEAD") != f"ref: {branch}\n".encode():
         return None
+    if (repo.common_dir / branch).exists():  # it is there and broken, which `mend` knows what to do about
+        return None
     stands = next((Oid(oid) for oid in stood(git_dir / "logs" / "HEAD") if store.commit(Oid(oid)) is not None), last)
     store.move([RefUpdate(branch, stands, ZERO)], "relay: put back")
     return stands
