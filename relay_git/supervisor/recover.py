@@ -42,9 +42,7 @@ def _mend(run: Run) -> None:
     if same and is_readable(repo, run.session):
         return
     known = (Oid(oid) for oid in (entry.snapshot, entry.base_commit) if oid)
-    for said in mend(repo, run.session, tuple(dict.fromkeys(known))):
-        run.mended[said] = None
-        run.around.teller.say(f"note: {said}")
+    handoff.note(run, *mend(repo, run.session, tuple(dict.fromkeys(known))))
     note_boot(repo, run.session)
 
 
