@@ -44,6 +44,22 @@ class LimitNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaReading:
+    """How much of one window of an account was used at a moment, as the tool or its service said.
+
+    `window` is the provider's own name for it, `minutes` its length where known. `used` is a share: 0.0 nothing, 1.0
+    all; it may be more. `at` and `resets_at` are aware UTC. `source` says in words where the figure comes from.
+    """
+
+    window: str
+    used: float
+    at: datetime
+    resets_at: datetime | None = None
+    minutes: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanItem:
     """One step of the agent's plan."""
 
@@ -94,8 +110,9 @@ class SessionRecord:
     `calls` are the newest tool calls with a result, `pending_calls` those without. `files_touched` are relative to
     `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited not;
     `usage_active` is that of the active conversation alone. `losses` says in words what could not be read,
-    `unreadable` names such files; `skipped` counts broken records, `skipped_lines` are the first of them. `at_limit`
-    says that a limit is the newest that happened: the agent said and did nothing after it.
+    `unreadable` names such files; `skipped` counts broken records, `skipped_lines` are the first of them. `quota` is
+    the newest reading of each window. `at_limit` says that a limit is the newest that happened: the agent said and did
+    nothing after it.
     """
 
     agent: str
@@ -125,6 +142,7 @@ class SessionRecord:
     usage: Usage = field(default_factory=Usage)
     usage_active: Usage = field(default_factory=Usage)
     limits: tuple[LimitNotice, ...] = ()
+    quota: tuple[QuotaReading, ...] = ()
     at_limit: bool = False
     started: datetime | None = None
     last_activity: datetime | None = None

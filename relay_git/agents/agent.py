@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from relay_git.session import LimitNotice, SessionRecord
+from relay_git.session import LimitNotice, QuotaReading, SessionRecord
 
 
 class Permission(StrEnum):
@@ -132,7 +132,14 @@ class Ended:
     detail: str = ""
 
 
-Heard = Identified | Doing | Limited | Retrying | Ended
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """The tool's own channel said how much of its account's windows is used."""
+
+    readings: tuple[QuotaReading, ...]
+
+
+Heard = Identified | Doing | Limited | Retrying | Metered | Ended
 
 
 class Reader(Protocol):

@@ -9,7 +9,18 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from relay_git.agents.agent import Agent, Doing, Ended, Following, HasTui, Heard, Identified, Limited, Retrying
+from relay_git.agents.agent import (
+    Agent,
+    Doing,
+    Ended,
+    Following,
+    HasTui,
+    Heard,
+    Identified,
+    Limited,
+    Metered,
+    Retrying,
+)
 from relay_git.contract.lifecycle import State
 from relay_git.git import hooks, worktree
 from relay_git.git.hooks import HookPlan
@@ -173,6 +184,8 @@ class Watcher:
                 again = f" for {seconds:.0f} s" if seconds else ""
                 tries = f", try {attempt} of {of}" if attempt and of else ""
                 self.tell(f"waits{again}{tries}: {notice.evidence}")
+            case Metered():
+                pass
             case Ended():
                 self._ended = heard
 
