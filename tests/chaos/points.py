@@ -61,11 +61,14 @@ _ACTS: dict[str, Callable[[str], bool]] = {
 }
 _FAN_OUT = re.compile(r"/objects/[0-9a-f]{2}$")
 
+# Does the half of an act that a cut leaves behind; what comes back makes that undone.
+Tear = Callable[[], Callable[[], object]]
+
 
 class Points:
     """Counts the points of this process, and does `act` when the one named `at` is reached."""
 
-    def __init__(self, top: Path, reached: Callable[[str, Callable[[], None]], None]) -> None:
+    def __init__(self, top: Path, reached: Callable[[str, Tear], None]) -> None:
         self._top = str(top)
         self._reached = reached
         self._seen: Counter[str] = Counter()
@@ -80,8 +83,8 @@ class Points:
         self._wrap(subprocess.Popen, "communicate", lambda args: self._program(args[0].args, "has run"))
         sys.addaudithook(self._heard)
 
-    def reach(self, name: str, tear: Callable[[], None] = lambda: None) -> None:
-        """Here is a point; `tear` does the half of the act that a cut leaves behind here."""
+    def reach(self, name: str, tear: Tear = lambda: lambda: None) -> None:
+        """Here is a point."""
         if self._inside:
             return
         self._seen[name] += 1
@@ -129,9 +132,7 @@ class Points:
         there = os.path.lexists(name)
         self._act("open", name)
         if not there or flags & os.O_TRUNC:
-            self.reach(
-                f"torn {self._named(name)}", lambda: os.close(os.open(name, flags & ~os.O_EXCL | os.O_CREAT, 0o600))
-            )
+            self.reach(f"torn {self._named(name)}", lambda: _tear(Path(name)))
 
     def _act(self, what: str, *paths: Any) -> None:
         names = [_path(p) for p in paths]
@@ -154,6 +155,13 @@ class Points:
             elif not word.startswith("-"):
                 return "" if word in _LOOKS else f"git {word} {what}"
         return ""
+
+
+def _tear(file: Path) -> Callable[[], object]:
+    """Leave the file empty, as opening it does."""
+    was = file.read_bytes() if file.exists() else None
+    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    return file.unlink if was is None else lambda: file.write_bytes(was)
 
 
 def _path(path: Any) -> str:

@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from relay_git import cli
 from relay_git.cli import app, contracts, going, reading
 from relay_git.git.repo import discover
@@ -30,7 +32,7 @@ from relay_git.git.store import open_store
 from relay_git.ledger import journal, key, replay
 from relay_git.supervisor import carry, dispatch, handoff, pause
 from tests.chaos import power
-from tests.chaos.points import Points
+from tests.chaos.points import Points, Tear
 from tests.cli.scene import photograph
 from tests.seal.environment import ROOT
 
@@ -114,19 +116,20 @@ class Stage:
         shutil.rmtree(album, ignore_errors=True)
         names: list[str] = []
 
-        def reached(name: str, tear: Callable[[], None]) -> None:
+        def reached(name: str, tear: Tear) -> None:
             names.append(name)
             if len(names) % job.parts != job.part:
                 return
-            others = [*self.marked(), *children(os.getpid())]
-            send(others, signal.SIGSTOP)
-            tear()
+            others = freeze([*self.marked(), *children(os.getpid())])
+            mend = tear()
             for place in (self.repo, self.backstage):
                 shutil.copytree(place, album / str(len(names)) / place.name, symlinks=True)
+            mend()
             (album / str(len(names)) / "name").write_text(name)
             send(others, signal.SIGCONT)
 
-        self.run(START, env, "start", Points(self.disk, reached).install)
+        if self.run(START, env, "start", Points(self.disk, reached).install) != 0:
+            raise RuntimeError(f"the run that is photographed went wrong: {self.said()}")
         for picture in sorted(album.iterdir(), key=lambda p: int(p.name)):
             self.set_up(picture)
             yield self._finish(Result(replace(job, at=(picture / "name").read_text()), reached=True), env)
@@ -186,7 +189,7 @@ class Stage:
         return _git(self.repo, "for-each-ref", "--format=%(refname)", "refs/heads/relay/").strip()
 
     def _first(self, job: Job, env: dict[str, str], result: Result) -> None:
-        def reached(name: str, tear: Callable[[], None]) -> None:
+        def reached(name: str, tear: Tear) -> None:
             with (self.backstage / "points").open("a") as out:
                 out.write(f"{'agent' if job.mode == 'none' and self.marked() else 'alone'}\t{name}\n")
             if name == job.at:
@@ -203,7 +206,7 @@ class Stage:
         elif rc not in (0, 1, -signal.SIGKILL):
             result.wrong.append(f"start ended with {rc}")
 
-    def _strike(self, mode: str, tear: Callable[[], None]) -> None:
+    def _strike(self, mode: str, tear: Tear) -> None:
         if mode == "full":
             with (self.disk / "ballast").open("wb", buffering=0) as out:
                 for size in (1 << 16, 4096, 1):
@@ -222,7 +225,7 @@ class Stage:
         """Type what the program says until the session is done."""
         seen = 0
 
-        def cut(name: str, tear: Callable[[], None]) -> None:
+        def cut(name: str, tear: Tear) -> None:
             nonlocal seen
             seen += 1
             if seen == job.then:
@@ -303,11 +306,17 @@ class Stage:
 
     def next_command(self) -> list[str] | None:
         """What the program says is to be typed; None when the session is done."""
+        self._let_git_end()
         store = open_store(self.repo / ".git")
         states = [str(journal.tip(store, session).entry.state) for session in journal.sessions(store)]
         if states == ["DONE"]:
             return None
         return START if not states else ["handoff", "--to", "demo"] if states == ["NEEDS_HUMAN"] else ["resume"]
+
+    def _let_git_end(self) -> None:
+        """A git that outlives who started it may be about to write the session's first entry."""
+        while any(p.info["name"] == "git" and p.info["cwd"] == str(self.repo) for p in _processes()):
+            time.sleep(0.01)
 
     def run(
         self,
@@ -467,8 +476,30 @@ def send(pids: list[int], number: int) -> None:
             os.kill(pid, number)
 
 
+def _processes() -> Iterator[psutil.Process]:
+    return psutil.process_iter(["name", "cwd"])
+
+
 def children(pid: int) -> list[int]:
-    return [int(w) for w in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Every process below this one."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return []
+
+
+def freeze(pids: list[int]) -> list[int]:
+    """Stop those that may move, and come back when none does any more; who stood already is not to be woken later."""
+    moving = [pid for pid in pids if not _stands(pid)]
+    send(moving, signal.SIGSTOP)
+    while not all(map(_stands, moving)):
+        time.sleep(0.001)
+    return moving
+
+
+def _stands(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    return True
 
 
 def _mount(disk: Path) -> bool:
