@@ -121,10 +121,11 @@ def test_many_handoffs_near_the_end_of_a_session_never_find_a_bug(repo, relay, d
 
 @pytest.mark.parametrize("times", [2, 4])
 def test_ctrl_c_again_and_again_leaves_no_agent_alive(repo, demo, begin, times) -> None:
-    demo.plays([*WORK, {"do": "ignore_term"}, HANG])
+    demo.plays([*WORK, {"do": "ignore_term"}, write("deaf.txt", "from now on\n"), HANG])
     running = begin(repo, "start", "x", "--agent", "demo")
     session = at_state(repo, "RUNNING")
-    wait_for(lambda: processes_of(session))
+    wait_for((worktree_of(repo, session) / "deaf.txt").exists)  # before, it ends at the first word
+    assert processes_of(session)
     for _ in range(times):
         os.kill(running.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):  # the second one stops it at once

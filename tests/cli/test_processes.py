@@ -139,7 +139,8 @@ class TestAnOperationOfGitThatStandsHalfDone:
         demo.plays([*self.conflict(repo, half), until, *ends, HANG], TAKE_OVER)
         supervisor = begin(repo, *TO_DEMO)
         session = at_state(repo, "RUNNING")
-        wait_for(lambda: "AA made.txt" in repo.git("-C", str(worktree_of(repo, session)), "status", "--porcelain"))
+        looks = ("--no-optional-locks", "-C", str(worktree_of(repo, session)), "status", "--porcelain")
+        wait_for(lambda: "AA made.txt" in repo.git(*looks))  # a lock on the index would make the agent's git fail
         assert relay("handoff", cwd=repo.path).rc == 0
         wait_for(lambda: f"waiting for the end of the {name}" in said(repo))
         (tmp_path / "go").touch()
