@@ -30,12 +30,13 @@ RUNNERS = 2
 
 @dataclass
 class Ended:
-    """One handoff: how often it was struck, what is wrong, and how long each resume took, in seconds."""
+    """One handoff: how often it was struck, what is wrong, how long each resume took in seconds, what was said."""
 
     seed: int
     struck: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     resumes: list[float] = field(default_factory=list)
+    said: str = ""
 
 
 class Blow:
@@ -122,6 +123,8 @@ def _play_once(stage: Stage, draw: random.Random, ended: Ended, pace: Pace) -> E
         ended.wrong += judge(stage.end(), photograph(stage.repo) == before)
     except Stuck as stuck:
         ended.wrong.append(f"stuck: {stuck}")
+    if ended.wrong:
+        ended.said = stage.said()
     send(stage.marked(), signal.SIGKILL)
     return ended
 

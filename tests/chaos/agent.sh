@@ -31,8 +31,7 @@ if [ "$RELAY_LEG" = 1 ]; then
 	if [ "$CHAOS_ENDS" = stays ]; then
 		note '"type":"say","text":"I wait."'
 		spool=$RELAY_DIR/spool/$RELAY_SESSION
-		echo '{"kind": "handoff", "to": "", "reason": "asked in the test"}' >"$spool/request.new" || fail
-		mv "$spool/request.new" "$spool/request.json" || fail
+		echo '{"kind": "handoff", "to": "", "reason": "asked in the test"}' >"$spool/request.json" || fail
 		while :; do sleep 600; done
 	fi
 	note '"type":"limit","pretend":true,"resetsAt":4102444800'
