@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from relay_git.contract.lifecycle import Event, State
 from relay_git.contract.redact import redact
 from relay_git.errors import RelayError, RepoError, UserError, printable
-from relay_git.git import snapshot, worktree
+from relay_git.git import debris, snapshot, worktree
 from relay_git.git.repo import Repo, write_private
 from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.session import SessionId
-from relay_git.supervisor import recover, source
+from relay_git.supervisor import handoff, recover, source
 from relay_git.supervisor.run import Run, Surroundings, begin, stamp
 from relay_git.supervisor.source import Source
 
@@ -174,14 +174,17 @@ def _carried(around: Surroundings, session: SessionId, base: Oid, losses: list[s
             "--carry copies what lies uncommitted on HEAD, so it goes with the default base only",
             hint="leave --base out",
         )
+    commit = around.store.commit(base)
+    if commit is None:
+        raise RepoError(f"the commit {base} that HEAD names is missing", hint="git fsck")
     index = repo.spool_dir(session) / "index.carry"
     try:
-        git, writing, most = repo.git(), around.store.writing(), around.settings.max_file
-        tree = snapshot.tree_of(git, repo.git_dir / "index", index, losses, writing=writing, max_file=most)
+        most = around.settings.max_file
+        source = repo.git_dir / "index"
+        tree = snapshot.tree_of(repo.git(), around.store, commit.tree, source, index, losses, max_file=most)
     finally:
         index.unlink(missing_ok=True)
-    commit = around.store.commit(base)
-    if commit is not None and commit.tree == tree:
+    if commit.tree == tree:
         return base
     text = "relay: uncommitted work carried along\n\nCopied by git relay from the user's work tree."
     return around.store.write_commit(tree, [base], text, int(around.now().timestamp()))
@@ -191,6 +194,7 @@ def _undo(repo: Repo, store: Store, session: SessionId) -> None:
     """Best effort, since the disk may be full: every step is tried, the first error is the one the user sees."""
     with contextlib.suppress(RelayError, OSError):
         worktree.remove(repo, session)
+    debris.break_locks(repo.common_dir, handoff.refs_of(session))  # a git that was killed on the way left them
     for name in (worktree.branch_of(session), journal.ref_of(session)):
         with contextlib.suppress(RelayError, OSError):
             _delete(store, name)

@@ -203,3 +203,17 @@ def test_ctrl_c_stops_cleanly_and_the_session_goes_on_later(repo, relay, demo, b
     demo.plays(TAKE_OVER)
     assert relay("handoff", "--to", "demo", cwd=repo.path).rc == 0
     assert repo.git("show", f"relay/{session}:half.txt") == "whole"
+
+
+def test_a_git_that_is_killed_while_a_session_is_opened_leaves_no_lock_behind(repo, relay, demo, tmp_path) -> None:
+    dies = tmp_path / "dies"  # when git checks the new worktree out, as if it were killed while it makes the branch
+    dies.write_text(f"#!/bin/sh\n: >{repo.git_dir}/refs/heads/relay/$RELAY_SESSION.lock\nkill -9 $PPID; sleep 1\n")
+    dies.chmod(0o755)
+    repo.commit("with a filter", {".gitattributes": "* filter=dies\n"})
+    repo.git("config", "filter.dies.smudge", str(dies))
+    demo.plays(WORK)
+    ran = relay("start", "x", "--agent", "demo", cwd=repo.path)
+    assert ran.rc == 1, ran
+    assert not [*(repo.git_dir / "refs").rglob("*.lock"), *(repo.git_dir / "worktrees").glob("*")]
+    repo.git("config", "filter.dies.smudge", "cat")
+    assert relay("start", "x", "--agent", "demo", cwd=repo.path).rc == 0
