@@ -2,24 +2,30 @@
 
 A prune deletes each loose object that no ref reached when it began to look: also one that was written since, and one
 whose ref has moved meanwhile. So objects of ours are written into a folder of their own, which every git of ours reads
-too, and are linked from there into the repository's object folder; what a prune takes there is linked again.
+too, and are linked from there into the repository's object folder; what a prune takes there is linked again. An object
+that lies elsewhere as well is written all the same: whoever put it there, nothing says that it stays.
 
 Promise: nothing that a store has written is ever missing to git relay; once a store is closed it is in the repository,
-where a prune that is still at work cannot take it. A folder that a killed process left is made good by the next writer.
+where a prune that is still at work cannot take it. What a killed process left, the next writer takes for its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
+import threading
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relay_git.errors import RepoError
+from relay_git.git.durable import sync_folder
+from relay_git.git.store import Oid
 
 if TYPE_CHECKING:  # run and repo look here for what to read
     from relay_git.git.run import Git
@@ -30,28 +36,57 @@ _TRIES = 20
 class Fresh:
     """The folder of one store below `top`, and the repository's object folder; every method may raise OSError.
 
-    `pack` makes a pack of the objects that it is given the ids of, in the repository.
+    `pack` makes a pack of the objects that it is given the ids of, in the repository; an id has `width` digits.
     """
 
-    def __init__(self, top: Path, objects: Path, pack: Callable[[list[str]], object]) -> None:
-        self._objects, self._pack = objects, pack
+    def __init__(self, top: Path, objects: Path, width: int, pack: Callable[[list[str]], object]) -> None:
+        self._objects, self._width, self._pack = objects, width, pack
         self._linked: set[tuple[str, str]] = set()
         self._pruned = False
         alone = _hold(top, wait=True)  # a folder that nobody holds yet must not be taken for a dead one's
         try:
-            _adopt(top, objects)
             self.folder = Path(tempfile.mkdtemp(dir=top))
             self._held = _hold(self.folder)
+            for inner in ("info", "pack"):
+                (self.folder / inner).mkdir()
+            (self.folder / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+            _adopt(top, self.folder)
+            self.publish()
         finally:
             os.close(alone)
-        for inner in ("info", "pack"):
-            (self.folder / inner).mkdir()
-        (self.folder / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
 
     @property
     def env(self) -> dict[str, str]:
         """For a git that is to write here too."""
         return {"GIT_OBJECT_DIRECTORY": str(self.folder)}
+
+    def write(self, kind: str, data: bytes) -> str:
+        """Store an object, and give its id."""
+        whole = b"%s %d\0" % (kind.encode(), len(data)) + data
+        algorithm = hashlib.sha1 if self._width == 40 else hashlib.sha256
+        oid = algorithm(whole, usedforsecurity=False).hexdigest()
+        if not self.holds(oid):
+            file = self._file(oid)
+            file.parent.mkdir(exist_ok=True)
+            part = file.with_name(f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
+            try:
+                with open(part, "xb", opener=_read_only) as out:
+                    out.write(zlib.compress(whole, zlib.Z_BEST_SPEED))
+                    out.flush()
+                    os.fsync(out.fileno())
+                part.replace(file)
+                sync_folder(file.parent)
+            except OSError:
+                part.unlink(missing_ok=True)
+                raise
+        return oid
+
+    def holds(self, oid: str) -> bool:
+        """Whether the object was written here."""
+        return self._file(oid).exists() or any(oid in _packed(f, self._width) for f in self.folder.glob("pack/*.idx"))
+
+    def _file(self, oid: str) -> Path:
+        return self.folder / oid[:2] / oid[2:]
 
     def publish(self) -> None:
         """Link into the repository whatever it lacks of what was written here."""
@@ -79,7 +114,7 @@ class Fresh:
         os.close(self._held)
 
 
-def begin(common_dir: Path, git: Git) -> Fresh:
+def begin(common_dir: Path, git: Git, width: int) -> Fresh:
     """The folder of a store that begins to write; `git` packs what is in it. Raises RepoError."""
     from relay_git.git.repo import make_private
     from relay_git.git.run import disk_error
@@ -90,9 +125,19 @@ def begin(common_dir: Path, git: Git) -> Fresh:
 
     make_private(top_of(common_dir))
     try:
-        return Fresh(top_of(common_dir), common_dir / "objects", pack)
+        return Fresh(top_of(common_dir), common_dir / "objects", width, pack)
     except OSError as error:
         raise disk_error(error, "a folder for new objects could not be made") from error
+
+
+def write(fresh: Fresh, kind: str, data: bytes) -> Oid:
+    """Write there; raises RepoError."""
+    from relay_git.git.run import disk_error
+
+    try:
+        return Oid(fresh.write(kind, data))
+    except OSError as error:
+        raise disk_error(error, f"a {kind} could not be written") from error
 
 
 def publish(fresh: Fresh | None) -> None:
@@ -129,14 +174,16 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' if ":" in path or path.startswith('"') else path
 
 
-def _adopt(top: Path, objects: Path) -> None:
-    """Publish what killed processes left, and take their folders away."""
+def _adopt(top: Path, own: Path) -> None:
+    """Take what killed processes left for our own, and their folders away."""
     for folder in top.iterdir():
         with contextlib.suppress(BlockingIOError, FileNotFoundError, NotADirectoryError):
             held = _hold(folder)
             try:
                 for name, names in _objects_of(folder):
-                    _link(folder / name, objects / name, names - _names(objects / name))
+                    (own / name).mkdir(exist_ok=True)
+                    for file in _in_order(names):
+                        (folder / name / file).replace(own / name / file)
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(held)
@@ -166,6 +213,22 @@ def _names(folder: Path) -> set[str]:
     return set()
 
 
+def _in_order(names: set[str]) -> list[str]:
+    """A pack counts from its index on."""
+    return sorted(names, key=lambda name: name.endswith(".idx"))
+
+
+def _packed(index: Path, width: int) -> set[str]:
+    """The ids in the index of a pack (version 2): after 1032 bytes they stand one after the other."""
+    data, size = index.read_bytes(), width // 2
+    count = int.from_bytes(data[1028:1032], "big")
+    return {data[1032 + i * size : 1032 + (i + 1) * size].hex() for i in range(count)}
+
+
+def _read_only(file: str, flags: int) -> int:
+    return os.open(file, flags, 0o444)
+
+
 def _link(source: Path, target: Path, names: set[str]) -> None:
     """Link these files; raises OSError."""
     for attempt in range(_TRIES if names else 0):
@@ -182,7 +245,7 @@ def _link_all(source: Path, target: Path, names: set[str]) -> None:
     if not target.is_dir():
         target.mkdir(exist_ok=True)
         target.chmod(target.parent.stat().st_mode & 0o7777)  # as git does where a repository is shared
-    for name in sorted(names, key=lambda n: n.endswith(".idx")):  # a pack counts from its index on
+    for name in _in_order(names):
         _link_one(source / name, target / name)
     folder = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:

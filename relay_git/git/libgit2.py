@@ -10,15 +10,27 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pygit2
 
 from relay_git.errors import RepoError, printable
 from relay_git.git import fresh, history, refs
-from relay_git.git.run import Git, failure
-from relay_git.git.store import AUTHOR, OID, Commit, Oid, RefUpdate, TreeEntry, tree_entries
+from relay_git.git.run import Git
+from relay_git.git.store import (
+    AUTHOR,
+    OID,
+    Commit,
+    Oid,
+    RefUpdate,
+    TreeEntry,
+    commit_bytes,
+    tree_bytes,
+    tree_entries,
+)
 
-_FOLDERS = 16
+T = TypeVar("T")
+_FOLDERS, _WIDTH = 16, 40
 _BLOB, _TREE = int(pygit2.enums.ObjectType.BLOB), int(pygit2.enums.ObjectType.TREE)
 
 
@@ -39,25 +51,18 @@ class Libgit2Store:
     def __init__(self, common_dir: Path, repo: pygit2.Repository, git: Git) -> None:
         self._common_dir, self._repo, self._git = common_dir, repo, git
         self._fresh: fresh.Fresh | None = None
-        self._odb = self._with_alternates(repo.odb)
+        self._look_in(repo.odb)
         self._folders: dict[Oid, pygit2.Object | None] = {}
 
     def exists(self, oid: Oid) -> bool:
-        return _is_oid(oid) and pygit2.Oid(hex=oid) in self._odb
+        return self._seek(oid, self._odb.read_header) is not None
 
     def blob(self, oid: Oid) -> bytes | None:
         return self._read(oid, _BLOB)
 
     def blob_size(self, oid: Oid) -> int | None:
-        if not _is_oid(oid):
-            return None
-        try:
-            kind, size = self._odb.read_header(pygit2.Oid(hex=oid))
-        except KeyError:
-            return None
-        except pygit2.GitError as error:
-            raise _unreadable(oid, error) from error
-        return int(size) if kind == _BLOB else None
+        found = self._seek(oid, self._odb.read_header)
+        return int(found[1]) if found is not None and found[0] == _BLOB else None
 
     def tree(self, oid: Oid) -> tuple[TreeEntry, ...] | None:
         data = self._read(oid, _TREE)
@@ -91,24 +96,13 @@ class Libgit2Store:
         )
 
     def write_blob(self, data: bytes) -> Oid:
-        return self._write("a blob", lambda: self._repo.create_blob(data))
+        return self._write("blob", data)
 
     def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
-        def build() -> pygit2.Oid:
-            builder = self._repo.TreeBuilder()
-            for e in entries:
-                builder.insert(e.name.decode(), pygit2.Oid(hex=e.oid), pygit2.enums.FileMode(e.mode))
-            return builder.write()
-
-        return self._write("a tree", build)
+        return self._write("tree", tree_bytes(entries))
 
     def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
-        who = pygit2.Signature(*AUTHOR, when, 0)
-        ids: list[pygit2.Oid | str] = [pygit2.Oid(hex=p) for p in parents]
-        text = message.rstrip("\n") + "\n"
-        return self._write(
-            "a commit", lambda: self._repo.create_commit(None, who, who, text, pygit2.Oid(hex=tree), ids)
-        )
+        return self._write("commit", commit_bytes(tree, parents, message, when))
 
     def ref(self, name: str) -> Oid | None:
         try:
@@ -135,44 +129,57 @@ class Libgit2Store:
         fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
 
     def writing(self) -> Mapping[str, str]:
+        return self._written().env
+
+    def holds(self, oid: Oid) -> bool:
+        return self._fresh is not None and self._fresh.holds(oid)
+
+    def _written(self) -> fresh.Fresh:
         if self._fresh is None:
-            self._fresh = fresh.begin(self._common_dir, self._git)
+            self._fresh = fresh.begin(self._common_dir, self._git, _WIDTH)
             weakref.finalize(self, self._fresh.close)
             self._git = replace(self._git, extra=self._fresh.env)
-            self._odb = self._with_alternates(pygit2.Odb(str(self._fresh.folder)))
+            self._look_in(pygit2.Odb(str(self._fresh.folder)))
             self._repo.set_odb(self._odb)
-        return self._fresh.env
+        return self._fresh
 
-    def _with_alternates(self, odb: pygit2.Odb) -> pygit2.Odb:
-        for folder in fresh.folders(fresh.top_of(self._common_dir)):
-            odb.add_disk_alternate(str(folder))
-        return odb
+    def _write(self, kind: str, data: bytes) -> Oid:
+        return fresh.write(self._written(), kind, data)
+
+    def _look_in(self, odb: pygit2.Odb) -> None:
+        """Read there, and where other stores write."""
+        self._odb, self._read_too = odb, set[Path]()
+        self._look_where_others_write()
+
+    def _look_where_others_write(self) -> bool:
+        """Whether there is a place where nobody has looked yet."""
+        more = [folder for folder in fresh.folders(fresh.top_of(self._common_dir)) if folder not in self._read_too]
+        for folder in more:
+            self._odb.add_disk_alternate(str(folder))
+        self._read_too.update(more)
+        return more != []
 
     def _get(self, oid: Oid) -> pygit2.Object | None:
-        if not _is_oid(oid):
-            return None
-        try:
-            return self._repo.get(pygit2.Oid(hex=oid))
-        except pygit2.GitError as error:
-            raise _unreadable(oid, error) from error
+        return self._seek(oid, self._repo.get)
 
     def _read(self, oid: Oid, kind: int) -> bytes | None:
+        found = self._seek(oid, self._odb.read)
+        return found[1] if found is not None and found[0] == kind else None
+
+    def _seek(self, oid: Oid, ask: Callable[[pygit2.Oid], T | None]) -> T | None:
+        """What is known of an object; another store may have begun to write since this one was opened."""
         if not _is_oid(oid):
             return None
         try:
-            found, data = self._odb.read(oid)
-        except KeyError:
-            return None
+            while True:
+                try:
+                    found = ask(pygit2.Oid(hex=oid))
+                except KeyError:
+                    found = None
+                if found is not None or not self._look_where_others_write():
+                    return found
         except pygit2.GitError as error:
             raise _unreadable(oid, error) from error
-        return data if found == kind else None
-
-    def _write(self, what: str, write: Callable[[], pygit2.Oid]) -> Oid:
-        self.writing()
-        try:
-            return Oid(str(write()))
-        except (pygit2.GitError, OSError) as error:
-            raise failure(f"write of {what}", 1, f"fatal: {error}".encode(), self._git.cwd) from error
 
 
 def _unreadable(oid: Oid, error: pygit2.GitError) -> RepoError:

@@ -14,7 +14,18 @@ from pathlib import Path
 from relay_git.errors import RepoError
 from relay_git.git import fresh, history, refs
 from relay_git.git.run import Conversation, Git
-from relay_git.git.store import AUTHOR, OID, TREE_MODE, Commit, Oid, RefUpdate, TreeEntry, tree_entries
+from relay_git.git.store import (
+    AUTHOR,
+    OID,
+    TREE_MODE,
+    Commit,
+    Oid,
+    RefUpdate,
+    TreeEntry,
+    commit_bytes,
+    tree_bytes,
+    tree_entries,
+)
 
 _FOLDERS = 16
 
@@ -31,6 +42,7 @@ class PlainStore:
     def __init__(self, common_dir: Path, git: Git, width: int) -> None:
         self._common_dir, self._git, self._width = common_dir, git, width
         self._reader: Conversation | None = None
+        self._folders_read: list[Path] = []
         self._fresh: fresh.Fresh | None = None
         self._folders: dict[Oid, dict[bytes, TreeEntry]] = {}
 
@@ -81,18 +93,13 @@ class PlainStore:
         return Commit(oid, tree, parents, message.decode("utf-8", "replace"), moment, ours)
 
     def write_blob(self, data: bytes) -> Oid:
-        return self._write(data, "blob")
+        return self._write("blob", data)
 
     def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
-        lines = b"".join(b"%06o %s %s\t%s\0" % (e.mode, _kind(e), e.oid.encode(), e.name) for e in entries)
-        self.writing()
-        return Oid(self._git.run("mktree", "-z", input=lines).decode().strip())
+        return self._write("tree", tree_bytes(entries))
 
     def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
-        who = f"{AUTHOR[0]} <{AUTHOR[1]}> {when} +0000"
-        head = [f"tree {tree}", *(f"parent {p}" for p in parents), f"author {who}", f"committer {who}"]
-        text = message.rstrip("\n")
-        return self._write("\n".join([*head, "", text, ""]).encode(), "commit")
+        return self._write("commit", commit_bytes(tree, parents, message, when))
 
     def ref(self, name: str) -> Oid | None:
         done = self._git.result("show-ref", "--verify", "--hash", "--", name)
@@ -118,16 +125,21 @@ class PlainStore:
         fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
 
     def writing(self) -> Mapping[str, str]:
+        return self._written().env
+
+    def holds(self, oid: Oid) -> bool:
+        return self._fresh is not None and self._fresh.holds(oid)
+
+    def _written(self) -> fresh.Fresh:
         if self._fresh is None:
-            self._fresh = fresh.begin(self._common_dir, self._git)
+            self._fresh = fresh.begin(self._common_dir, self._git, self._width)
             weakref.finalize(self, self._fresh.close)
             self._git = replace(self._git, extra={**self._git.extra, **self._fresh.env})
             self._reader = None  # the one that runs looks in the repository alone
-        return self._fresh.env
+        return self._fresh
 
-    def _write(self, data: bytes, kind: str) -> Oid:
-        self.writing()
-        return Oid(self._git.run("hash-object", "-w", "-t", kind, "--stdin", input=data).decode().strip())
+    def _write(self, kind: str, data: bytes) -> Oid:
+        return fresh.write(self._written(), kind, data)
 
     def _read(self, oid: Oid, kind: str) -> bytes | None:
         found = self._ask(oid, "info")
@@ -140,7 +152,15 @@ class PlainStore:
         """Kind, size and, for `contents`, the bytes; None where there is no such object."""
         if len(oid) != self._width or OID.fullmatch(oid) is None:
             return None
+        found = self._ask_once(oid, what)
+        if found is None and fresh.folders(fresh.top_of(self._common_dir)) != self._folders_read:
+            self._reader = None  # it was begun before others began to write
+            found = self._ask_once(oid, what)
+        return found
+
+    def _ask_once(self, oid: Oid, what: str) -> tuple[str, int, bytes] | None:
         if self._reader is None:
+            self._folders_read = fresh.folders(fresh.top_of(self._common_dir))
             self._reader = self._git.converse("cat-file", "--batch-command")
         answer = self._reader.ask(f"{what} {oid}\n".encode(), _body if what == "contents" else None)
         if answer is None:
@@ -155,7 +175,3 @@ def _body(head: bytes) -> int:
     """How many bytes follow the first line of an answer: the object and a line end, or nothing where it is missing."""
     size = head.rsplit(b" ", 1)[-1].strip()
     return int(size) + 1 if size.isdigit() else 0
-
-
-def _kind(entry: TreeEntry) -> bytes:
-    return b"tree" if entry.mode == TREE_MODE else b"commit" if entry.mode == 0o160000 else b"blob"

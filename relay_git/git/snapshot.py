@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
-from relay_git.git import include, links, worktree
+from relay_git.git import held, include, links, worktree
 from relay_git.git.losses import MAX_FILE, survey
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git, disk_error, failure
@@ -77,10 +77,10 @@ def take(
     index = repo.spool_dir(session) / f"index.{os.getpid()}"
     try:
         source, copied = repo.worktree_git_dir(session) / "index", include.copied(repo, session)
-        tree = tree_of(git, source, index, losses, leave_out, store.writing(), max_file=max_file, copied=copied)
         commit = store.commit(head)
         if commit is None:
             raise RepoError(f"the commit {head} that HEAD names is missing", hint="git fsck")
+        tree = tree_of(git, store, commit.tree, source, index, losses, leave_out, max_file=max_file, copied=copied)
         taken = head if commit.tree == tree else store.write_commit(tree, [head], message, when)
         if branch == worktree.branch_of(session) and not operation and (taken != head or commit.ours):
             _advance(repo, store, session, branch, head, taken, index)
@@ -99,36 +99,37 @@ def _head(git: Git) -> Oid:
 
 def tree_of(
     git: Git,
+    store: Store,
+    before: Oid,
     source: Path,
     index: Path,
     losses: list[str],
     leave_out: tuple[Path, ...] = (),
-    writing: Mapping[str, str] | None = None,
     *,
     max_file: int = MAX_FILE,
     copied: frozenset[bytes] = frozenset(),
 ) -> Oid:
     """The tree that git would store for the work tree now; what it cannot store is added to `losses`.
 
-    `source` is the index it has, `index` the copy that is worked on; `writing` says where objects go (`Store.writing`).
+    `before` is the tree of its HEAD, `source` the index it has, `index` the copy that is worked on.
     """
     make_private(index.parent)
     try:
         # A copy keeps what the index knows of each file (speed, skip-worktree); a link could be led elsewhere.
         if source.is_file() and not source.is_symlink():
-            before = source.stat()
+            was = source.stat()
             shutil.copyfile(source, index)
             # git trusts an entry only if the index is younger than the file: a copy that looks younger than its
             # original would hide an edit of the same size made in the second in which the original was written.
-            os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
+            os.utime(index, ns=(was.st_atime_ns, was.st_mtime_ns))
     except OSError as error:
         raise disk_error(error, "the index could not be copied") from error
     aside = frozenset(os.fsencode(path.relative_to(git.cwd)) for path in leave_out if path.is_relative_to(git.cwd))
-    adding = _Adding(git, {"GIT_INDEX_FILE": str(index), **(writing or {})}, index)
+    adding = _Adding(git, {"GIT_INDEX_FILE": str(index), **store.writing()}, index)
     seen = survey(git, adding.env, max_file, aside, copied)
     adding.fill(aside | seen.kept_back, seen.nested)
     losses += [*seen.losses, *adding.losses(), *_unstage(git, adding.env, copied)]
-    return Oid(git.run("write-tree", env=adding.env).decode().strip())
+    return held.write_tree(git, store, before, adding.env)
 
 
 def _unstage(git: Git, env: Mapping[str, str], copied: frozenset[bytes]) -> list[str]:

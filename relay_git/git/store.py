@@ -89,6 +89,9 @@ class Store(Protocol):
     def writing(self) -> Mapping[str, str]:
         """The environment in which a git of ours writes objects as this store does: apart, until a ref moves."""
 
+    def holds(self, oid: Oid) -> bool:
+        """Whether the object lies where this store writes, so that no prune can take it: git adds none that it has."""
+
     def ref(self, name: str) -> Oid | None:
         """What a full ref name points at, symbolic refs followed; None where it does not exist."""
 
@@ -122,3 +125,16 @@ def tree_entries(data: bytes, tree: Oid) -> Iterator[TreeEntry]:
         if end < 0 or here > len(data) or not name or not mode.isdigit():
             raise RepoError(f"the tree {tree} is damaged", hint="git fsck")
         yield TreeEntry(name, int(mode, 8), Oid(data[end + 1 : here].hex()))
+
+
+def tree_bytes(entries: Iterable[TreeEntry]) -> bytes:
+    """The bytes of the tree of these entries, in git's order: a folder sorts as if its name ended in a slash."""
+    ordered = sorted(entries, key=lambda e: e.name + b"/" if e.mode == TREE_MODE else e.name)
+    return b"".join(b"%o %s\0" % (e.mode, e.name) + bytes.fromhex(e.oid) for e in ordered)
+
+
+def commit_bytes(tree: Oid, parents: Iterable[Oid], message: str, when: int) -> bytes:
+    """The bytes of a commit by git relay itself."""
+    who = f"{AUTHOR[0]} <{AUTHOR[1]}> {when} +0000"
+    head = [f"tree {tree}", *(f"parent {p}" for p in parents), f"author {who}", f"committer {who}"]
+    return "\n".join([*head, "", message.rstrip("\n"), ""]).encode()
