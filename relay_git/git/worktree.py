@@ -13,6 +13,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock
@@ -43,16 +44,25 @@ def branch_of(session: SessionId) -> str:
     return BRANCHES + session
 
 
+@contextmanager
+def alone(repo: Repo) -> Iterator[None]:
+    """Be the only git relay that changes what all sessions share: the list of worktrees, exclude file and hook."""
+    make_private(repo.lock_file("worktrees").parent)
+    with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
+        yield
+
+
 def exclude(repo: Repo) -> None:
     """Make git blind to `.relay/` in this repository, so that nobody's `git add -A` stages a session as a gitlink."""
     file = repo.exclude_file
     try:
-        text = file.read_bytes() if file.exists() else b""
-        if EXCLUDE_LINE.encode() not in text.splitlines():
-            gap = b"" if not text or text.endswith(b"\n") else b"\n"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            mode = file.stat().st_mode if file.exists() else 0o644
-            rewrite(file, text + gap + EXCLUDE_LINE.encode() + b"\n", mode)
+        with alone(repo):
+            text = file.read_bytes() if file.exists() else b""
+            if EXCLUDE_LINE.encode() not in text.splitlines():
+                gap = b"" if not text or text.endswith(b"\n") else b"\n"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                mode = file.stat().st_mode if file.exists() else 0o644
+                rewrite(file, text + gap + EXCLUDE_LINE.encode() + b"\n", mode)
     except OSError as error:
         raise disk_error(error, "the repository's exclude file could not be written") from error
 
@@ -60,12 +70,13 @@ def exclude(repo: Repo) -> None:
 def unexclude(repo: Repo) -> bool:
     """Take our line out of the exclude file again; say whether it was there."""
     file = repo.exclude_file
-    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
-    kept = [line for line in lines if line.strip() != EXCLUDE_LINE.encode()]
-    if len(kept) == len(lines):
-        return False
-    rewrite(file, b"".join(kept), file.stat().st_mode)
-    return True
+    with alone(repo):
+        lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+        kept = [line for line in lines if line.strip() != EXCLUDE_LINE.encode()]
+        if len(kept) == len(lines):
+            return False
+        rewrite(file, b"".join(kept), file.stat().st_mode)
+        return True
 
 
 def add(repo: Repo, session: SessionId, base: Oid) -> Path:
@@ -76,8 +87,7 @@ def add(repo: Repo, session: SessionId, base: Oid) -> Path:
     """
     place, marker = repo.session_dir(session), repo.worktree_git_dir(session) / "relay" / "session"
     _refuse_links(place.parents[2])
-    make_private(repo.lock_file("worktrees").parent)
-    with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
+    with alone(repo):
         if is_whole(repo, session):
             return place
         links.own_folders(repo, session)
@@ -141,7 +151,7 @@ def remove(repo: Repo, session: SessionId) -> tuple[Path, ...]:
     Repositories within it that hold commits of their own are moved; returned is where they lie now.
     """
     place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
-    with FileLock(repo.lock_file("worktrees"), timeout=120, mode=0o600):
+    with alone(repo):
         try:
             kept = submodule.keep(repo, session)
             for folder in (place, git_dir):
