@@ -17,7 +17,7 @@ from relay_git.agents.agent import Agent, HasTui, Launch, Place, Ready, Unready,
 from relay_git.contract.brief import brief
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from relay_git.errors import AgentError, RelayError, SignatureRefused
-from relay_git.git import hooks, room
+from relay_git.git import hooks, room, worktree
 from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
@@ -118,7 +118,8 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
     write_private(place.private_dir / "prompt", plan.stdin)
-    hook = hooks.install(hooks.plan(around.repo, place.worktree))
+    with worktree.alone(around.repo):
+        hook = hooks.install(hooks.plan(around.repo, place.worktree))
     for line in (*ready.notes, *plan.grants):
         around.teller.say(f"  {line}")
     env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
