@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.session import LimitNotice, QuotaReading, SessionRecord
 
 
@@ -212,8 +213,8 @@ class Agent(Tool, Protocol):
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt."""
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
-        """What one line of stdout says on the tool's own channel; prose and tool output say nothing."""
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
+        """What a line of stdout says, read at that moment, on the tool's own channel; prose and output say nothing."""
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """Where the transcript of that run lies, or None while there is none."""

@@ -34,6 +34,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.aider_reader import AiderReader, History
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home, in_a_leg
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
 from relay_git.agents.unconfined import not_confined
 
@@ -115,7 +116,7 @@ class Aider:
         # Where a provider's error names an address, it would be opened, with all questions answered by yes.
         return Launch(tuple(argv), b"", {"BROWSER": "true"}, grants, files, native_id)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What aider is at, for the live line; a model could say the same, so nothing else is believed."""
         said = line.decode("utf-8", "replace").strip()
         return (Doing(cut(said, 120)),) if said.startswith(("Applied edit to ", "Commit ")) else ()

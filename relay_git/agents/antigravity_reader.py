@@ -12,6 +12,7 @@ from pathlib import Path
 from relay_git.agents import jsonl
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
 from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
 
@@ -117,7 +118,7 @@ class AntigravityReader:
 
     def _refused(self, said: str) -> None:
         self._draft.turn_complete = False
-        if found := refusal(said, body=said, at=self._draft.last_activity):
+        if found := refusal(said, body=said, moment=Moment(self._draft.last_activity)):
             self._draft.limit(found)
 
 

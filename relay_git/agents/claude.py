@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import jsonl, shelf
+from relay_git.agents import jsonl, meters, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
@@ -29,6 +29,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    Metered,
     Permission,
     Place,
     Ready,
@@ -44,6 +45,7 @@ from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
 
 SETTINGS_FILE = "claude-settings.json"
@@ -133,7 +135,7 @@ class Claude:
         here = str(worktree)
         return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)))
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers, tool results and retries say nothing of a limit."""
         record = jsonl.parse(line)
         match record.get("type") if record else None:
@@ -143,12 +145,11 @@ class Claude:
             case "system" if record and record.get("subtype") == "api_retry":
                 return (_hear_retry(record),)
             case "rate_limit_event" if record:
-                notice = event_notice(record)
-                return (Limited(notice),) if notice else ()
+                return _hear_event(record, moment)
             case "assistant" if record:
-                return _hear_answer(record)
+                return _hear_answer(record, moment)
             case "result" if record:
-                return _hear_result(record)
+                return _hear_result(record, moment)
             case _:
                 return ()
 
@@ -238,11 +239,18 @@ def _needs_is_sandbox(env: Mapping[str, str]) -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0 and not is_set(env, "IS_SANDBOX")
 
 
-def _hear_answer(record: Record) -> tuple[Heard, ...]:
+def _hear_event(record: Record, moment: Moment) -> tuple[Heard, ...]:
+    notice = event_notice(record)
+    info = jsonl.record(record.get("rate_limit_info"))
+    metered = meters.claude_event(info, moment.at, "Claude Code's rate_limit_event")
+    return (*([Metered(metered)] if metered else []), *([Limited(notice)] if notice else []))
+
+
+def _hear_answer(record: Record, moment: Moment) -> tuple[Heard, ...]:
     if record.get("parent_tool_use_id"):
         return ()
     if record.get("is_api_error_message") is True:
-        notice = stdout_notice(record)
+        notice = stdout_notice(record, moment)
         return (Limited(notice),) if notice else ()
     heard: list[Heard] = []
     for block in jsonl.records(jsonl.record(record.get("message")).get("content")):
@@ -263,10 +271,10 @@ def _hear_retry(record: Record) -> Retrying:
     return Retrying(retry_notice(record), wait, attempt, last)
 
 
-def _hear_result(record: Record) -> tuple[Heard, ...]:
+def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:
     if record.get("is_error") is not True:
         return (Ended(True),)
-    notice = stdout_notice(record)
+    notice = stdout_notice(record, moment)
     ended = Ended(False, cut(jsonl.text(record.get("result")) or jsonl.text(record.get("subtype")), 300))
     return (Limited(notice), ended) if notice else (ended,)
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, meters
 from relay_git.agents.claude_limits import message_text, transcript_notice
 from relay_git.agents.draft import (
     MAX_COMMAND_CHARS,
@@ -28,6 +28,7 @@ from relay_git.agents.draft import (
     plan_status,
 )
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
 
 SYNTHETIC = "<synthetic>"
@@ -63,8 +64,9 @@ class ClaudeReader:
     With `counted` shared by several readers, a message that a continued session copied from another file counts once.
     """
 
-    def __init__(self, worktree: Path, counted: Remembered | None = None) -> None:
+    def __init__(self, worktree: Path, counted: Remembered | None = None, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("claude", str(worktree))
+        self._moment = moment
         self._seen = Remembered()
         self._messages = counted if counted is not None else Remembered()
         self._calls: OrderedDict[str, _Call] = OrderedDict()
@@ -170,9 +172,12 @@ class ClaudeReader:
         draft = self._draft
         if record.get("isApiErrorMessage") is True:
             draft.turn_complete = False
-            notice = transcript_notice(record)
+            notice = transcript_notice(record, self._moment)
             if notice:
                 draft.limit(notice)
+            info = jsonl.record(jsonl.record(record.get("apiErrorParams")).get("rate_limit_info"))
+            at = jsonl.iso_time(record.get("timestamp"))
+            draft.meter(meters.claude_event(info, at, "Claude Code's transcript"))
             return
         message = jsonl.record(record.get("message"))
         model = jsonl.text(message.get("model"))

@@ -37,6 +37,7 @@ from relay_git.agents.draft import cut
 from relay_git.agents.editors import user_folders
 from relay_git.agents.homes import evidence, home, in_a_leg
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Rewritten
 from relay_git.agents.unconfined import full_grants, not_confined
@@ -86,14 +87,14 @@ class Cline:
         }
         return Launch(argv, b"", more, full_grants(self.name), {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event of `--json` says; what tools and the model say is never a limit."""
         record = jsonl.parse(line) or {}
         match record.get("type"):
             case "agent_event":
-                return _hear_event(jsonl.record(record.get("event")))
+                return _hear_event(jsonl.record(record.get("event")), moment.of(jsonl.iso_time(record.get("ts"))))
             case "run_result":
-                return _hear_result(record)
+                return _hear_result(record, moment.of(jsonl.iso_time(record.get("ts"))))
             case "error":
                 return (Ended(False, cut(jsonl.text(record.get("message")), 300)),)
             case _:
@@ -155,7 +156,7 @@ def _data(env: Mapping[str, str]) -> Path:
     return Path(env.get("CLINE_DIR") or home(env) / ".cline") / "data"
 
 
-def _hear_event(event: Record) -> tuple[Heard, ...]:
+def _hear_event(event: Record, moment: Moment) -> tuple[Heard, ...]:
     match event.get("type"):
         case "content_start" if event.get("contentType") == "tool":
             given = jsonl.record(event.get("input"))
@@ -165,19 +166,19 @@ def _hear_event(event: Record) -> tuple[Heard, ...]:
         case "content_end" if event.get("contentType") == "text":
             return (Doing(cut(" ".join(jsonl.text(event.get("text")).split()), 120)),)
         case "error" if event.get("recoverable") is False:
-            return _limit(jsonl.text(jsonl.record(event.get("error")).get("message")))
+            return _limit(jsonl.text(jsonl.record(event.get("error")).get("message")), moment)
         case _:
             return ()
 
 
-def _hear_result(record: Record) -> tuple[Heard, ...]:
+def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:
     if record.get("finishReason") == "completed":
         return (Ended(True),)
     said = jsonl.text(record.get("text"))
     ended = Ended(False, cut(said or jsonl.text(record.get("finishReason")), 300))
-    return (*_limit(said), ended) if record.get("finishReason") == "error" else (ended,)
+    return (*_limit(said, moment), ended) if record.get("finishReason") == "error" else (ended,)
 
 
-def _limit(said: str) -> tuple[Limited, ...]:
-    found = refusal(said, body=said)
+def _limit(said: str, moment: Moment) -> tuple[Limited, ...]:
+    found = refusal(said, body=said, moment=moment)
     return (Limited(found),) if found else ()

@@ -15,6 +15,7 @@ from pathlib import Path
 from relay_git.agents import jsonl
 from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Document
 from relay_git.session import Command, SessionRecord, Usage
@@ -136,7 +137,7 @@ def _message(draft: Draft, conversation: Conversation, message: Record) -> None:
 def _refused(draft: Draft, message: Record) -> None:
     draft.turn_complete = False
     said = "\n".join(jsonl.text(block.get("text")) for block in _blocks(message))
-    if found := refusal(said, body=said, at=jsonl.epoch_time(message.get("ts"))):
+    if found := refusal(said, body=said, moment=Moment(jsonl.epoch_time(message.get("ts")))):
         draft.limit(found)
 
 

@@ -16,6 +16,7 @@ from relay_git.agents import jsonl, shelf
 from relay_git.agents.cline_reader import Conversation
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plan_status, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Document
 from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
@@ -109,7 +110,7 @@ class _Screen:
                 draft.set_plan(checklist(text))
             case "error" | "api_req_failed":
                 draft.turn_complete = False
-                if found := refusal(text, body=text, at=draft.last_activity):
+                if found := refusal(text, body=text, moment=Moment(draft.last_activity)):
                     draft.limit(found)
 
     def _prompt(self, text: str) -> None:

@@ -32,13 +32,14 @@ from relay_git.agents.agent import (
     Unsupported,
     pointer,
 )
-from relay_git.agents.codex_limits import stdout_notice
+from relay_git.agents.codex_limits import sentence_notice
 from relay_git.agents.codex_reader import CodexReader
 from relay_git.agents.codex_sandbox import sandbox_options
 from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
 from relay_git.agents.zstd import Unpacked
 from relay_git.session import SessionRecord
@@ -109,7 +110,7 @@ class Codex:
         sessions = shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
         return shelf.newest(sessions, since, lambda path: _is_users_thread(path, worktree))
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event of `exec --json` says; items are what the agent does and never a limit."""
         record = jsonl.parse(line) or {}
         match record.get("type"):
@@ -119,10 +120,10 @@ class Codex:
             case "item.started" | "item.completed":
                 return _hear_item(jsonl.record(record.get("item")))
             case "error":
-                return _limit(jsonl.text(record.get("message")))
+                return _limit(jsonl.text(record.get("message")), moment)
             case "turn.failed":
                 said = jsonl.text(jsonl.record(record.get("error")).get("message"))
-                return (*_limit(said), Ended(False, cut(said, 300)))
+                return (*_limit(said, moment), Ended(False, cut(said, 300)))
             case "turn.completed":
                 return (Ended(True),)
             case _:
@@ -219,8 +220,8 @@ def _provider_key(config: Record) -> str:
     return jsonl.text(jsonl.record(provider).get("env_key"))
 
 
-def _limit(said: str) -> tuple[Limited, ...]:
-    notice = stdout_notice(said)
+def _limit(said: str, moment: Moment) -> tuple[Limited, ...]:
+    notice = sentence_notice(said, moment)
     return (Limited(notice),) if notice else ()
 
 

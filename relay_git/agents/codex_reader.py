@@ -15,9 +15,10 @@ import re
 import shlex
 from collections import deque
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, meters
 from relay_git.agents.codex_limits import rollout_notice
 from relay_git.agents.draft import (
     MAX_COMMAND_CHARS,
@@ -30,6 +31,7 @@ from relay_git.agents.draft import (
     plan_status,
 )
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.session import Command, PlanItem, SessionRecord, Usage
 
 # How texts begin that Codex itself puts in as the user's words.
@@ -50,9 +52,11 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^\*\*\* Mo
 class CodexReader:
     """Folds one rollout of Codex."""
 
-    def __init__(self, worktree: Path) -> None:
+    def __init__(self, worktree: Path, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("codex", str(worktree))
+        self._moment = moment
         self._quota: Record = {}
+        self._at: datetime | None = None
         self._responses = 0
         self._messages = 0
         self._event_prompts = False
@@ -69,7 +73,8 @@ class CodexReader:
         record = self._draft.take(line)
         if record is None:
             return
-        self._draft.saw(jsonl.iso_time(record.get("timestamp")))
+        self._at = jsonl.iso_time(record.get("timestamp"))
+        self._draft.saw(self._at)
         kind, payload = jsonl.text(record.get("type")), record.get("payload")
         if not isinstance(payload, dict):
             self._bare(kind, record)
@@ -193,6 +198,7 @@ class CodexReader:
                 self._end(event)
             case "token_count":
                 self._quota = jsonl.record(event.get("rate_limits")) or self._quota
+                self._draft.meter(meters.codex(self._quota, self._at))
                 self._count(jsonl.record(jsonl.record(event.get("info")).get("total_token_usage")))
             case "error":
                 self._fail(event)
@@ -286,7 +292,7 @@ class CodexReader:
             self._fail(error)
 
     def _fail(self, error: Record) -> None:
-        notice = rollout_notice(error, self._quota)
+        notice = rollout_notice(error, self._quota, self._moment.of(self._at))
         if notice:
             self._draft.limit(notice)
 

@@ -29,6 +29,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.continue_reader import INDEX, read_session
 from relay_git.agents.homes import credential_notes, evidence, home
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.rewritten import Document, Rewritten
 from relay_git.agents.unconfined import full_grants, not_confined
 
@@ -75,7 +76,7 @@ class Continue:
             argv, prompt.encode("utf-8", "replace"), more, full_grants(self.name), {}, native_id, drop_env=_DEAF
         )
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """Nothing: what `cn` prints is the model's answer."""
         return ()
 

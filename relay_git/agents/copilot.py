@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from relay_git.agents import jsonl, shelf
+from relay_git.agents import jsonl, meters, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
@@ -23,6 +23,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    Metered,
     Permission,
     Place,
     Ready,
@@ -34,6 +35,7 @@ from relay_git.agents.copilot_reader import CopilotFollower, error_notice
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.unconfined import full_grants, not_confined
 
@@ -81,7 +83,7 @@ class Copilot:
         )
         return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event says; answers and tool results say nothing of a limit."""
         record = jsonl.parse(line) or {}
         data = jsonl.record(record.get("data"))
@@ -93,9 +95,12 @@ class Copilot:
             case "assistant.message" if data.get("content"):
                 return (Doing(cut(" ".join(jsonl.text(data.get("content")).split()), 120)),)
             case "model.call_failure":
-                return _hear_failure(data, record)
+                return _hear_failure(data, moment.of(jsonl.iso_time(record.get("timestamp"))))
+            case "assistant.usage":
+                metered = meters.copilot(jsonl.record(data.get("quotaSnapshots")), moment.at)
+                return (Metered(metered),) if metered else ()
             case "session.error":
-                notice = error_notice(data, jsonl.iso_time(record.get("timestamp")))
+                notice = error_notice(data, moment.of(jsonl.iso_time(record.get("timestamp"))))
                 return (Limited(notice),) if notice else ()
             case "result":
                 session = jsonl.text(record.get("sessionId"))
@@ -142,12 +147,12 @@ def _signed_in(env: Mapping[str, str]) -> str:
     return evidence(env, (*_KEYS, "COPILOT_PROVIDER_BASE_URL"), (github, copilot_home(env) / "config.json"))
 
 
-def _hear_failure(data: Record, record: Record) -> tuple[Heard, ...]:
+def _hear_failure(data: Record, moment: Moment) -> tuple[Heard, ...]:
     """A call that failed, after which Copilot waits and asks again; the last failure is followed by an error."""
     notice = refusal(
         jsonl.text(data.get("errorMessage")),
         status=jsonl.integer(data.get("statusCode")),
         body=f"{jsonl.text(data.get('errorType'))} {jsonl.text(data.get('errorCode'))}",
-        at=jsonl.iso_time(record.get("timestamp")),
+        moment=moment,
     )
     return (Retrying(notice, attempt=jsonl.count(data.get("retryAttempt")) + 1),) if notice else ()

@@ -12,9 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from relay_git.agents import jsonl
+from relay_git.agents import jsonl, meters
 from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plan_status, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.sqlite import Database, Mirror
 from relay_git.agents.transcript import Follower
@@ -26,8 +27,9 @@ _SHELLS = ("bash", "shell", "powershell")
 class CopilotReader:
     """Folds one session's events."""
 
-    def __init__(self, worktree: Path) -> None:
+    def __init__(self, worktree: Path, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("copilot", str(worktree))
+        self._moment = moment
         self._commands: dict[str, str] = {}
 
     def feed(self, line: bytes) -> None:
@@ -72,8 +74,10 @@ class CopilotReader:
                 draft.compactions += 1
             case "session.error":
                 draft.turn_complete = False
-                if notice := error_notice(data, when):
+                if notice := error_notice(data, self._moment.of(when)):
                     draft.limit(notice)
+            case "assistant.usage":
+                draft.meter(meters.copilot(jsonl.record(data.get("quotaSnapshots")), when))
             case "session.usage_record":
                 draft.usage = plus(draft.usage, _usage(jsonl.record(data.get("usage"))))
             case _:
@@ -163,13 +167,13 @@ class CopilotFollower:
         return replace(self._events.record(ended=ended), plan=self._plan)
 
 
-def error_notice(data: Record, when: datetime | None) -> LimitNotice | None:
+def error_notice(data: Record, moment: Moment) -> LimitNotice | None:
     """The limit in a `session.error`, in the transcript and on stdout."""
     codes = " ".join(jsonl.text(data.get(key)) for key in ("errorType", "errorCode"))
     said = jsonl.text(data.get("message"))
     if data.get("errorType") == "quota":
         codes += " quota_reached"
-    return refusal(said, status=jsonl.integer(data.get("statusCode")), body=codes, at=when)
+    return refusal(said, status=jsonl.integer(data.get("statusCode")), body=codes, moment=moment)
 
 
 def _usage(usage: Record) -> Usage:

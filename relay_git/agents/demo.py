@@ -34,6 +34,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
 from relay_git.agents.homes import home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
 from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
 
@@ -81,7 +82,7 @@ class Demo:
         found, here = self.found(env), str(worktree)
         return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)[:1]))
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event on stdout says."""
         event = jsonl.parse(line) or {}
         match event.get("type") if event.get("demo") is True else None:

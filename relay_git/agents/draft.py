@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from relay_git.agents import jsonl
 from relay_git.agents.jsonl import Record
-from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, SessionRecord, ToolCall, Usage
+from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, QuotaReading, SessionRecord, ToolCall, Usage
 
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
@@ -151,6 +152,7 @@ class Draft:
     pending: dict[str, ToolCall] = field(default_factory=dict)
     calls: deque[ToolCall] = field(default_factory=lambda: deque(maxlen=MAX_CALLS))
     limits: dict[LimitNotice, None] = field(default_factory=dict)
+    quota: dict[str, QuotaReading] = field(default_factory=dict)
     skills: dict[str, None] = field(default_factory=dict)
     mcp_servers: dict[str, None] = field(default_factory=dict)
     _latest: str = ""
@@ -277,10 +279,17 @@ class Draft:
     def limit(self, notice: LimitNotice) -> None:
         """Add a limit, each once."""
         self.at_limit = True
+        self.limits.pop(notice, None)  # said again, it is the newest
         if len(self.limits) < MAX_LIMITS:
             self.limits[notice] = None
         else:
             self.lose(f"only the first {MAX_LIMITS} limits are named")
+
+    def meter(self, readings: Iterable[QuotaReading]) -> None:
+        """Take the newest reading of each window."""
+        for reading in readings:
+            if reading.window in self.quota or len(self.quota) < MAX_LIMITS:
+                self.quota[reading.window] = reading
 
     def use_skill(self, name: str) -> None:
         """Add a skill that was used."""
@@ -362,6 +371,7 @@ class Draft:
             usage=self.usage,
             usage_active=minus(self.usage, self.spent_in_vain),
             limits=tuple(self.limits),
+            quota=tuple(self.quota.values()),
             at_limit=self.at_limit,
             started=self.started,
             last_activity=self.last_activity,

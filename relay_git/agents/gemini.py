@@ -34,6 +34,7 @@ from relay_git.agents.draft import cut
 from relay_git.agents.gemini_store import find_session, follow, is_session, session_files, session_id
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.unconfined import full_grants, not_confined
 
@@ -83,7 +84,7 @@ class Gemini:
         # Its shell tool points git's global and system configuration at nothing.
         return Launch(argv, words, {}, full_grants(self.name), {}, native_id, hides_git_config=True)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers and tool results say nothing of a limit."""
         record = jsonl.parse(line) or {}
         match record.get("type"):
@@ -97,7 +98,7 @@ class Gemini:
             case "message" if record.get("role") == "assistant" and record.get("content"):
                 return (Doing(cut(" ".join(jsonl.text(record.get("content")).split()), 120)),)
             case "result":
-                return _hear_result(record)
+                return _hear_result(record, moment)
             case _:
                 return ()
 
@@ -142,11 +143,12 @@ def _signed_in(env: Mapping[str, str]) -> str:
     return evidence(env, (*_KEYS, *_CLOUDS), (gemini_home(env) / name for name in logins))
 
 
-def _hear_result(record: Record) -> tuple[Heard, ...]:
+def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:
     if record.get("status") != "error":
         return (Ended(True),)
     error = jsonl.record(record.get("error"))
     said = jsonl.text(error.get("message"))
-    notice = refusal(said.removeprefix("[API Error: "), body=said, at=jsonl.iso_time(record.get("timestamp")))
+    moment = moment.of(jsonl.iso_time(record.get("timestamp")))
+    notice = refusal(said.removeprefix("[API Error: "), body=said, moment=moment)
     ended = Ended(False, cut(said, 300))
     return (Limited(notice), ended) if notice else (ended,)

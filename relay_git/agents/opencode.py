@@ -33,6 +33,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.opencode_limits import error_notice, retry_notice
 from relay_git.agents.opencode_store import InDatabase, InTree, database_sessions, id_in_name, tree_sessions
 from relay_git.agents.unconfined import full_grants, not_confined
@@ -95,7 +96,7 @@ class Opencode:
         files = {PLUGIN: _PLUGIN.encode()} if content else {}
         return Launch(argv, prompt.encode("utf-8", "replace"), more, full_grants(self.name), files)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event of `run --format json`, or our plugin's, says."""
         record = jsonl.parse(line) or {}
         part = jsonl.record(record.get("part"))
@@ -109,10 +110,11 @@ class Opencode:
             case "step_finish" if part.get("reason") == "stop":
                 return (Ended(True),)
             case "session.status":
-                retry = retry_notice(jsonl.record(record.get("status")), jsonl.epoch_time(record.get("timestamp")))
+                moment = moment.of(jsonl.epoch_time(record.get("timestamp")))
+                retry = retry_notice(jsonl.record(record.get("status")), moment)
                 return (*_session(record), retry) if retry else ()
             case "error":  # the first request may be refused, and then nothing else names the session
-                return (*_session(record), *_hear_error(record))
+                return (*_session(record), *_hear_error(record, moment))
             case _:
                 return ()
 
@@ -191,9 +193,9 @@ def _call(part: Record) -> str:
     return cut(f"{jsonl.text(part.get('tool'))} {target}".strip(), 120)
 
 
-def _hear_error(record: Record) -> tuple[Heard, ...]:
+def _hear_error(record: Record, moment: Moment) -> tuple[Heard, ...]:
     error = jsonl.record(record.get("error"))
     said = jsonl.text(jsonl.record(error.get("data")).get("message")) or jsonl.text(error.get("name"))
-    notice = error_notice(error, jsonl.epoch_time(record.get("timestamp")))
+    notice = error_notice(error, moment.of(jsonl.epoch_time(record.get("timestamp"))))
     ended = Ended(False, cut(said, 300))
     return (Limited(notice), ended) if notice else (ended,)

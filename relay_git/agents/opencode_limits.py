@@ -9,17 +9,16 @@ milliseconds.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from relay_git.agents import jsonl
 from relay_git.agents.agent import Retrying
 from relay_git.agents.draft import cut
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal, retry_after
 from relay_git.session import LimitKind, LimitNotice
 
 
-def error_notice(error: Record, at: datetime | None) -> LimitNotice | None:
+def error_notice(error: Record, moment: Moment) -> LimitNotice | None:
     """The limit in an error for which opencode gave up."""
     data = jsonl.record(error.get("data"))
     return refusal(
@@ -27,16 +26,17 @@ def error_notice(error: Record, at: datetime | None) -> LimitNotice | None:
         status=jsonl.integer(data.get("statusCode")),
         body=jsonl.text(data.get("responseBody")),
         wait=retry_after(data.get("responseHeaders")),
-        at=at,
+        moment=moment,
     )
 
 
-def retry_notice(status: Record, at: datetime | None) -> Retrying | None:
+def retry_notice(status: Record, moment: Moment) -> Retrying | None:
     """The wait that opencode announces to its plugins at this time."""
     if status.get("type") != "retry":
         return None
+    at = moment.at
     said, until = jsonl.text(status.get("message")), jsonl.epoch_time(status.get("next"))
     wait = (until - at).total_seconds() if until and at else None
-    found = refusal(said, body=said, wait=wait, at=at)
+    found = refusal(said, body=said, wait=wait, moment=moment)
     kind, evidence = (found.kind, found.evidence) if found else (LimitKind.OVERLOAD, cut(said, 300))
     return Retrying(LimitNotice(kind, evidence, None, until), attempt=jsonl.count(status.get("attempt")))

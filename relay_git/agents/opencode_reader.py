@@ -15,6 +15,7 @@ from pathlib import Path
 from relay_git.agents import jsonl
 from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, Mark, cut, excerpt, plan_status, plus
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import Moment
 from relay_git.agents.opencode_limits import error_notice
 from relay_git.session import Command, PlanItem, SessionRecord, Usage
 
@@ -107,7 +108,7 @@ class OpencodeReader:
         draft.usage = plus(draft.usage, _usage(jsonl.record(message.get("tokens"))))
         draft.model = jsonl.text(message.get("modelID")) or draft.model
         draft.turn_complete = finish not in ("", "tool-calls", "unknown") and not error
-        if error and (notice := error_notice(error, jsonl.epoch_time(times.get("completed")))):
+        if error and (notice := error_notice(error, Moment(jsonl.epoch_time(times.get("completed"))))):
             draft.limit(notice)
         if message.get("summary") is True:
             draft.compactions += 1

@@ -33,6 +33,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.qwen_reader import QwenReader
 from relay_git.agents.refusal import refusal
 from relay_git.agents.transcript import Follower
@@ -81,7 +82,7 @@ class Qwen:
         argv = (str(ready.program), "--yolo", "--output-format", "stream-json", "--session-id", native_id)
         return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
 
-    def hear(self, line: bytes) -> tuple[Heard, ...]:
+    def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers and tool results say nothing of a limit."""
         record = jsonl.parse(line) or {}
         match record.get("type"), record.get("subtype"):
@@ -93,7 +94,7 @@ class Qwen:
             case "assistant", _:
                 return _hear_answer(record)
             case "result", _:
-                return _hear_result(record)
+                return _hear_result(record, moment)
             case _:
                 return ()
 
@@ -170,10 +171,10 @@ def _hear_answer(record: Record) -> tuple[Heard, ...]:
     return tuple(heard)
 
 
-def _hear_result(record: Record) -> tuple[Heard, ...]:
+def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:
     if record.get("is_error") is not True:
         return (Ended(True),)
     said = jsonl.text(jsonl.record(record.get("error")).get("message")) or jsonl.text(record.get("result"))
-    notice = refusal(said, body=said)
+    notice = refusal(said, body=said, moment=moment)
     ended = Ended(False, cut(said, 300))
     return (Limited(notice), ended) if notice else (ended,)

@@ -16,6 +16,7 @@ from relay_git.agents import jsonl
 from relay_git.agents.draft import MAX_PLAN, MAX_PROMPTS, Draft, Mark, Remembered, cut, plan_status, plus
 from relay_git.agents.gemini_reader import shell_command
 from relay_git.agents.jsonl import Record
+from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.session import PlanItem, SessionRecord, Usage
 
@@ -26,8 +27,9 @@ _NOT_SAID = ("<session_context>", "<system-reminder>", "<hook_context>", "This i
 class QwenReader:
     """Folds one session."""
 
-    def __init__(self, worktree: Path) -> None:
+    def __init__(self, worktree: Path, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("qwen", str(worktree))
+        self._moment = moment
         self._seen = Remembered()
         self._order = 0
         self._marks: list[tuple[int, Mark]] = []
@@ -139,7 +141,7 @@ class QwenReader:
                 jsonl.text(event.get("error_message")) or jsonl.text(event.get("error")),
                 status=jsonl.integer(event.get("status_code")),
                 body=f"{jsonl.text(event.get('error_type'))} {jsonl.text(event.get('error_message'))}",
-                at=when,
+                moment=self._moment.of(when),
             )
             if notice:
                 self._draft.limit(notice)

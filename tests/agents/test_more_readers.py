@@ -14,7 +14,8 @@ import pytest
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Ended, Identified, Limited, Retrying
-from relay_git.agents.refusal import refusal, retry_after, seconds_in
+from relay_git.agents.moments import Moment, seconds
+from relay_git.agents.refusal import refusal, retry_after
 from relay_git.session import LimitKind, PlanItem, PlanStatus, SessionRecord, Usage
 from tests.agents.recordings import CASES, DATA, RECORDED_AT, heard, transcript
 
@@ -273,7 +274,7 @@ def test_while_gemini_is_at_work_an_answer_may_have_a_call_that_is_not_written_y
     ],
 )
 def test_a_refusal_is_what_its_code_and_its_words_say(said, more, kind, seconds) -> None:
-    notice = refusal(said, at=NOW, **more)
+    notice = refusal(said, moment=Moment(NOW), **more)
     assert notice is not None
     assert notice.kind is kind
     assert notice.resets_at is None if seconds is None else (notice.resets_at - NOW).total_seconds() == seconds
@@ -284,14 +285,14 @@ def test_a_refusal_is_what_its_code_and_its_words_say(said, more, kind, seconds)
     [("bad request", {"status": 400}), ("", {}), ("server error", {"status": 500}), ("rate limit", {"status": 404})],
 )
 def test_other_errors_are_no_limit(said, more) -> None:
-    assert refusal(said, at=NOW, **more) is None
+    assert refusal(said, moment=Moment(NOW), **more) is None
 
 
 def test_lengths_of_time_are_read_and_nothing_else() -> None:
-    assert seconds_in("try again in 6h16m - attempt #1") == 22560
-    assert seconds_in("retry after 1.5 hours, 3 minutes") == 5580
-    assert seconds_in("in 99999999 days") is None
-    assert seconds_in("in the evening, after five") is None
+    assert seconds("try again in 6h16m - attempt #1") == 22560
+    assert seconds("retry after 1.5 hours, 3 minutes") == 5580
+    assert seconds("in 99999999 days") is None
+    assert seconds("in the evening, after five") is None
     assert retry_after({"Retry-After": "120"}) == 120
     assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}) == 1.5
     assert retry_after({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
