@@ -8,7 +8,7 @@ gives a verdict and no exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -72,37 +72,37 @@ def _our_name(tool: str) -> str:
 
 
 def _of_transcript(tool: str, said: str, moment: Moment) -> Verdict:
-    lines = said.encode("utf-8", "replace").split(b"\n")
-    if tool in _READERS:
-        reader = _READERS[tool](moment)
-        for line in lines:
-            reader.feed(line)
-        limits = reader.record().limits
-        return Verdict(
-            limits[-1] if limits else None,
-            "a record that the tool writes for errors" if limits else "none of the records is one for an error",
-        )
-    records = [record for line in lines if (record := jsonl.parse(line))]
-    found = [notice for record in records if (notice := _of_row(tool, record, moment))]
-    if not records and tool == "aider":  # its transcript is text, in which it marks what it says itself
+    if tool == "aider":  # its transcript is text, in which it marks what it says itself
         own = "\n".join(line[2:] for line in said.split("\n") if line.startswith("> "))
         return _of_output(tool, own, moment, stderr=True)
-    return Verdict(found[-1] if found else None, "a message that ended in an error" if found else "no error in it")
+    lines = said.encode("utf-8", "replace").split(b"\n")
+    found = _newest(tool, lines, moment)
+    return Verdict(
+        found, "a record that the tool writes for errors" if found else "none of the records is one for that"
+    )
 
 
-def _of_row(tool: str, record: jsonl.Record, moment: Moment) -> LimitNotice | None:
-    """A message of opencode's database, or of a tool whose transcript and stdout have the same records."""
-    if tool == "opencode" and (error := jsonl.record(record.get("error"))):
-        done = jsonl.record(record.get("time")).get("completed")
-        return error_notice(error, moment.of(jsonl.epoch_time(done)))
-    return _last(_heard(tool, jsonl_line(record), moment))
+def _newest(tool: str, lines: list[bytes], moment: Moment) -> LimitNotice | None:
+    """The last limit in a transcript; where the tool is not named, of the first whose records tell of one."""
+    for name in [tool] if tool else _READERS:
+        if name not in _READERS:
+            return _last(notice for line in lines for notice in _of_message(name, line, moment))
+        reader = _READERS[name](moment)
+        for line in lines:
+            reader.feed(line)
+        if limits := reader.record().limits:
+            return limits[-1]
+    return None
 
 
-def jsonl_line(record: jsonl.Record) -> bytes:
-    """A record as one line again."""
-    import orjson
-
-    return orjson.dumps(record)
+def _of_message(tool: str, line: bytes, moment: Moment) -> Iterator[LimitNotice]:
+    """A message of opencode's database, or a record of a tool that writes the same to stdout."""
+    record = jsonl.parse(line) or {}
+    error = jsonl.record(record.get("error")) if tool == "opencode" and "type" not in record else {}
+    done = jsonl.epoch_time(jsonl.record(record.get("time")).get("completed"))
+    if error and (notice := error_notice(error, moment.of(done))):
+        yield notice
+    yield from _heard(tool, line, moment)
 
 
 def _of_output(tool: str, said: str, moment: Moment, *, stderr: bool) -> Verdict:
@@ -131,7 +131,7 @@ def _heard(tool: str, line: bytes, moment: Moment) -> Iterator[LimitNotice]:
                 yield heard.notice
 
 
-def _last(notices: Iterator[LimitNotice]) -> LimitNotice | None:
+def _last(notices: Iterable[LimitNotice]) -> LimitNotice | None:
     last = None
     for notice in notices:
         last = _later(last, notice)

@@ -19,6 +19,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+limits = typer.Typer(
+    help="What counts as a limit: the judgement by which git relay hands over.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(limits, name="limits")
+
 Session = Annotated[
     str | None,
     typer.Argument(
@@ -305,6 +312,27 @@ def doctor(json: Json = False) -> int:
     from relay_git.cli import checkup
 
     return checkup.doctor(as_json=json)
+
+
+@limits.command()
+def explain(
+    tool: Annotated[str, typer.Option("--tool", metavar="TOOL", help="The agent or service that said it.")] = "",
+    source: Annotated[
+        str, typer.Option("--source", metavar="S", help="stdout, stderr, transcript (its records) or header (JSON).")
+    ] = "stdout",
+    now: Annotated[
+        str | None, typer.Option("--now", metavar="TIME", help="When it was said, in ISO form. Default: now.")
+    ] = None,
+    tz: Annotated[
+        str | None, typer.Option("--tz", metavar="ZONE", help="The time zone of the machine. Default: this one's.")
+    ] = None,
+    status: Annotated[int | None, typer.Option("--status", help="The HTTP status, with --source header.")] = None,
+    json: Json = False,
+) -> int:
+    """Say whether the text on standard input tells of a limit, of which kind, until when, and by what that was seen."""
+    from relay_git.cli import limits as judged
+
+    return judged.explain(tool, source, now, tz, status, as_json=json)
 
 
 @app.command()

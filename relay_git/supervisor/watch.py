@@ -21,6 +21,7 @@ from relay_git.agents.agent import (
     Metered,
     Retrying,
 )
+from relay_git.agents.moments import Moment
 from relay_git.contract.lifecycle import State
 from relay_git.git import hooks, worktree
 from relay_git.git.hooks import HookPlan
@@ -113,7 +114,7 @@ class Watcher:
         said = False
         for line in self.process.lines():
             said = True
-            for heard in self.agent.hear(line):
+            for heard in self.agent.hear(line, Moment(self._run.around.now())):
                 self._hear(heard)
         if self._since is not None:
             self._find(self._since)
