@@ -23,6 +23,7 @@ from relay_git.git.repo import Repo
 from relay_git.git.store import Store
 from relay_git.ledger.key import ensure
 from relay_git.supervisor import carry, dispatch, handoff, opening, process
+from relay_git.supervisor.meter import Meter
 from relay_git.supervisor.run import Stop, Surroundings
 from relay_git.supervisor.settings import Settings
 
@@ -152,6 +153,7 @@ def _hand_over(repo: Repo, store: Store, env: dict[str, str]) -> Clock:
         lambda: datetime.now(UTC),
         Silent(),
         Stop(),
+        Meter(None, lambda: datetime.now(UTC), print),
     )
     with (
         opening.open_session(around, opening.Order("Add a refund flow", "demo", ("demo",))) as session,

@@ -97,6 +97,10 @@ def start(
         bool, typer.Option("--carry", help="Copy your uncommitted work into the session; the original stays.")
     ] = False,
     interactive: Interactive = False,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Where nobody can go on, wait for the first quota to come back; see relay.wait."),
+    ] = False,
     detach: Detach = False,
 ) -> int:
     """Start a task with one agent and hand it over when that agent runs out of quota.
@@ -105,7 +109,7 @@ def start(
     """
     from relay_git.cli import going
 
-    return going.start(task, file, agent, then, base, carry=carry, interactive=interactive, detach=detach)
+    return going.start(task, file, agent, then, base, carry=carry, wait=wait, interactive=interactive, detach=detach)
 
 
 @app.command()

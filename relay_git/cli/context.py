@@ -17,9 +17,13 @@ from relay_git.git.store import Store, open_store
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
     from relay_git.agents.agent import Permission
     from relay_git.contract.sign import Key
+    from relay_git.quota.history import History
     from relay_git.supervisor.run import Stop, Surroundings, Teller
     from relay_git.supervisor.settings import Settings
     from relay_git.supervisor.terminal import Terminal
+
+
+MOST_WAIT = 8 * 86_400.0  # a little longer than the longest window that any provider is known to have
 
 
 def open_repo(*, look: bool = False) -> tuple[Repo, Store]:
@@ -44,19 +48,22 @@ def surroundings(
 ) -> Surroundings:
     """All that a run is given from outside."""
     from relay_git.cli.teller import ConsoleTeller
+    from relay_git.supervisor.meter import Meter
     from relay_git.supervisor.run import Stop, Surroundings
 
-    return Surroundings(
-        repo,
-        store,
-        key,
-        settings(repo),
-        dict(os.environ),
-        now,
-        teller or ConsoleTeller(),
-        stop or Stop(),
-        terminal=terminal,
-    )
+    teller = teller or ConsoleTeller()
+    meter = Meter(history(), now, teller.say)
+    env = dict(os.environ)
+    return Surroundings(repo, store, key, settings(repo), env, now, teller, stop or Stop(), meter, terminal=terminal)
+
+
+def history() -> History:
+    """Where the quota of the user's accounts is kept, for all repositories."""
+    from platformdirs import user_state_path
+
+    from relay_git.quota.history import History
+
+    return History(user_state_path("git-relay", appauthor=False) / "quota")
 
 
 def now() -> datetime:
@@ -83,6 +90,8 @@ def settings(repo: Repo) -> Settings:
         permissions=_permissions(values),
         max_file=_size(values, "relay.snapshot.maxfile", base.max_file),
         setup=values.get("relay.setup", "").strip(),
+        own_session=_switch(values, "relay.ownsession", on=base.own_session),
+        wait=_wait(values),
     )
 
 
@@ -120,6 +129,28 @@ def _seconds(values: dict[str, str], name: str, default: float) -> float:
             hint=f"git config {name} {default:.0f}",
         )
     return seconds
+
+
+def _switch(values: dict[str, str], name: str, *, on: bool) -> bool:
+    """On or off as git itself reads it; a name without a value means on."""
+    text = values.get(name, str(on)).strip().lower()
+    if text not in ("", "true", "yes", "on", "1", "false", "no", "off", "0"):
+        raise UserError(f"{name} is {printable(text)}, it can be true or false", hint=f"git config {name} true")
+    return text in ("", "true", "yes", "on", "1")
+
+
+def _wait(values: dict[str, str]) -> float:
+    """How many seconds a session may wait for a quota window: `never`, `always`, or a length such as 90m, 8h, 2d."""
+    text = values.get("relay.wait", "never").strip().lower()
+    if text in ("never", "always"):
+        return MOST_WAIT if text == "always" else 0.0
+    number, unit = text[:-1], {"m": 60.0, "h": 3600.0, "d": 86_400.0}.get(text[-1:], 0.0)
+    if not (unit and number.isascii() and number.isdigit() and len(number) < 6):
+        raise UserError(
+            f"relay.wait is {printable(text)}, it can be never, always, or a length such as 90m, 8h or 2d",
+            hint="git config relay.wait 8h",
+        )
+    return min(int(number) * unit, MOST_WAIT)
 
 
 def _size(values: dict[str, str], name: str, default: int) -> int:

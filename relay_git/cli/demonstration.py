@@ -20,6 +20,7 @@ from relay_git.ledger.key import ensure
 from relay_git.session import SessionId
 from relay_git.supervisor import opening
 from relay_git.supervisor.carry import carry
+from relay_git.supervisor.meter import Meter
 from relay_git.supervisor.run import Stop, Surroundings
 
 TASK = "Add a refund flow to the orders service"
@@ -91,7 +92,17 @@ def _play(repo: Repo, store: Store, scratch: Path) -> State:
     )
     with ConsoleTeller() as teller:
         key = ensure(repo, store)
-        around = Surroundings(repo, store, key, context.settings(repo), env, context.now, teller, Stop())
+        around = Surroundings(
+            repo,
+            store,
+            key,
+            context.settings(repo),
+            env,
+            context.now,
+            teller,
+            Stop(),
+            Meter(None, context.now, teller.say),
+        )
         with opening.open_session(around, opening.Order(TASK, "demo", ("demo",))) as run:
             teller.say(f"session {run.session}, leg 1: demo agent (scripted, no model)")
             state = carry(run)

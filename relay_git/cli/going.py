@@ -40,6 +40,7 @@ def start(
     base: str,
     *,
     carry: bool,
+    wait: bool = False,
     interactive: bool = False,
     detach: bool = False,
 ) -> int:
@@ -60,7 +61,8 @@ def start(
     with clean_stop() as stop, lent(teller, stop, wanted=interactive) as terminal:
         around = context.surroundings(repo, store, key, teller=teller, stop=stop, terminal=terminal)
         _say_first(repo, teller, carry=carry, rest=rest)
-        with opening.open_session(around, opening.Order(task, first, rest, base, carry)) as run:
+        order = opening.Order(task, first, rest, base, carry, wait=context.MOST_WAIT if wait else 0.0)
+        with opening.open_session(around, order) as run:
             teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
             teller.say(f"leg 1: {find_agent(first).title}")
             if not detach:
@@ -124,6 +126,8 @@ def resume(word: str | None, *, interactive: bool = False, detach: bool = False)
     asked = request.get(repo, session)
     if asked is not None:
         return _go_on(repo, store, session, asked.to, asked.reason, interactive=interactive)
+    if entry.state is State.WAITING:  # it goes on waiting; `handoff` is what ends that
+        return _go_on(repo, store, session, "", "", interactive=interactive)
     name = entry.next_agent or _worker(store, entry)
     return _go_on(repo, store, session, name, "resumed by the user", interactive=interactive, fresh=True)
 

@@ -106,6 +106,11 @@ def _state_word(standing: dict[str, Any]) -> str:
 
 def _next(tip: Entry, *, running: bool, landed: bool) -> str:
     name = tip.session_id
+    if tip.state is State.WAITING and running:
+        from relay_git.supervisor import waiting
+
+        until = waiting.told(tip.wait_until, context.now())
+        return f"waits for {tip.next_agent} until {until}; git relay handoff {name} --to AGENT goes on now"
     if running:
         return f"{tip.agent} is at work; git relay handoff {name} hands it over"
     if tip.event is Event.DROPPED:

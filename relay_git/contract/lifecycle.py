@@ -20,6 +20,7 @@ class State(StrEnum):
     ENVELOPE_BUILT = "ENVELOPE_BUILT"  # the next agent is to be chosen
     DISPATCHED = "DISPATCHED"  # the contract is to be read back and verified, and the chosen agent started
     RESUMING = "RESUMING"  # the new leg is to show that it took over
+    WAITING = "WAITING"  # the moment is to be awaited at which a quota window begins anew
     DONE = "DONE"
     FAILED = "FAILED"
     STOPPED = "STOPPED"
@@ -34,6 +35,7 @@ class Event(StrEnum):
     LAUNCHED = "launched"
     IDENTIFIED = "identified"
     LIMIT_SEEN = "limit-seen"
+    QUOTA_LOW = "quota-low"
     HANDOFF_ASKED = "handoff-asked"
     STOP_ASKED = "stop-asked"
     AGENT_DONE = "agent-done"
@@ -42,6 +44,8 @@ class Event(StrEnum):
     SNAPSHOT_TAKEN = "snapshot-taken"
     CONTRACT_BUILT = "contract-built"
     CHOSEN = "chosen"
+    WAIT_BEGUN = "wait-begun"
+    WAIT_OVER = "wait-over"
     NONE_LEFT = "none-left"
     REFUSED = "refused"
     ACKNOWLEDGED = "acknowledged"
@@ -63,6 +67,7 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = (
         (_S.RUNNING, _E.LAUNCHED): _S.RUNNING,
         (_S.RUNNING, _E.IDENTIFIED): _S.RUNNING,
         (_S.RUNNING, _E.LIMIT_SEEN): _S.PAUSING,
+        (_S.RUNNING, _E.QUOTA_LOW): _S.PAUSING,
         (_S.RUNNING, _E.HANDOFF_ASKED): _S.PAUSING,
         (_S.RUNNING, _E.STOP_ASKED): _S.PAUSING,
         (_S.RUNNING, _E.AGENT_DIED): _S.PAUSING,
@@ -73,6 +78,10 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = (
         (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): _S.ENVELOPE_BUILT,
         (_S.ENVELOPE_BUILT, _E.CHOSEN): _S.DISPATCHED,
+        (_S.ENVELOPE_BUILT, _E.WAIT_BEGUN): _S.WAITING,
+        (_S.WAITING, _E.WAIT_OVER): _S.ENVELOPE_BUILT,
+        (_S.WAITING, _E.STOP_ASKED): _S.STOPPED,
+        (_S.WAITING, _E.STRAYED): _S.PAUSING,
         (_S.ENVELOPE_BUILT, _E.NONE_LEFT): _S.NEEDS_HUMAN,
         (_S.ENVELOPE_BUILT, _E.STOP_ASKED): _S.STOPPED,
         (_S.DISPATCHED, _E.LAUNCHED): _S.RESUMING,

@@ -46,6 +46,8 @@ class Entry:
     of the writer; 0 means none. `candidates` are the agents still to be tried, in the user's order, `passed_over` those
     that were tried for this contract. `reason` is why the leg paused or ended, in words. `stands` says what HEAD of the
     worktree named when the agent was done, where that was not the session's branch; `landed` is what a landing became.
+    `wait` is how many seconds the user lets this session wait for a quota window at most, `wait_until` (RFC 3339 UTC)
+    until when it waits for `next_agent`.
     """
 
     session_id: SessionId
@@ -73,6 +75,8 @@ class Entry:
     permission: str = ""
     stands: str = ""
     landed: str = ""
+    wait: int = 0
+    wait_until: str = ""
 
     def to_json(self) -> bytes:
         """The canonical bytes of `state.json`."""
@@ -320,6 +324,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "pid": _number,
     "pid_started": _number,
     "supervisor": _number,
+    "wait": _number,
     "candidates": _names,
     "passed_over": _passed_over,
 }

@@ -33,7 +33,7 @@ _CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for; `adopted` is where the work has been so far, if elsewhere."""
+    """What the user asked for; `adopted` is where the work has been so far, if elsewhere, `wait` as in Settings."""
 
     task: str
     agent: str
@@ -41,6 +41,7 @@ class Order:
     base: str = "HEAD"
     carry: bool = False
     adopted: Source | None = None
+    wait: float = 0.0
 
 
 def clean_task(data: bytes) -> str:
@@ -87,6 +88,7 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
         base_commit=base,
         branch=f"relay/{session}",
         candidates=order.then,
+        wait=int(order.wait),
     )
     recover.tidy(repo, store)
     with journal.writer(repo, session):

@@ -30,8 +30,8 @@ def settle(run: Run) -> None:
     handoff.fence(run, None)
     handoff.restore_worktree(run)
     _mend(run)
-    if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED) and not handoff.is_still_the_snapshot(run):
-        _keep_what_strayed(run)
+    if run.state in (State.ENVELOPE_BUILT, State.DISPATCHED, State.WAITING) and not handoff.is_still_the_snapshot(run):
+        keep_what_strayed(run)
 
 
 def _mend(run: Run) -> None:
@@ -88,7 +88,7 @@ def _end_source(run: Run) -> None:
     run.around.teller.say(f"{adopted.title} (pid {adopted.pid}) is ended")
 
 
-def _keep_what_strayed(run: Run) -> None:
+def keep_what_strayed(run: Run) -> None:
     """Files changed while no supervisor ran: by the next agent, if it had been started, else by whoever."""
     entry = run.tip.entry
     waiting = tuple(filter(None, (entry.next_agent, *entry.candidates)))
@@ -106,5 +106,6 @@ def _keep_what_strayed(run: Run) -> None:
         safe_point="ended",
         next_agent="",
         passed_over=(),
+        wait_until="",
         **changes,
     )

@@ -23,7 +23,9 @@ from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid, RefUpdate, Store
 from relay_git.ledger import journal, replay
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
+from relay_git.quota.entry import Account
 from relay_git.session import LimitNotice, SessionId
+from relay_git.supervisor.meter import Meter
 from relay_git.supervisor.process import Mark
 from relay_git.supervisor.settings import Settings
 from relay_git.supervisor.terminal import Terminal
@@ -49,7 +51,7 @@ class Stop(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a run is given from outside: repository, key, user's settings and environment, the clock, and the teller."""
+    """What a run is given from outside: repository, key, the user's settings and environment, clock, teller, quota."""
 
     repo: Repo
     store: Store
@@ -59,6 +61,7 @@ class Surroundings:
     now: Callable[[], datetime]
     teller: Teller
     stop: Stop
+    meter: Meter
     terminal: Terminal | None = None
 
 
@@ -84,6 +87,11 @@ class Run:
     @property
     def state(self) -> State:
         return self.tip.entry.state
+
+    @property
+    def account(self) -> Account:
+        """Whose quota the tip's leg uses."""
+        return Account(self.tip.entry.agent, self.tip.entry.account)
 
     @property
     def mark(self) -> Mark:

@@ -18,7 +18,9 @@ class Settings:
     take to show that it has picked the work up. `hang_timeout`: how long a leg may show no sign of life, 0 for ever.
     `max_wait`: how long a tool may wait by itself for its model before that counts as a limit, 0 for ever. `agents`:
     the user's order where `--then` is not given. `max_file`: how many bytes a file in a snapshot may have. `setup`: a
-    shell command for each new worktree.
+    shell command for each new worktree. `own_session`: whether an agent that follows itself goes on in its own
+    session, with all of its conversation, instead of beginning anew on the brief. `wait`: how long a session may wait
+    for a quota window to begin anew where nobody else can go on, 0 for never.
     """
 
     grace: float = 120.0
@@ -32,6 +34,8 @@ class Settings:
     log_bytes: int = 32 << 20
     max_file: int = MAX_FILE
     setup: str = ""
+    own_session: bool = True
+    wait: float = 0.0
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""

@@ -17,6 +17,7 @@ from relay_git.git.repo import discover
 from relay_git.git.store import open_store
 from relay_git.ledger import key
 from relay_git.supervisor.carry import carry
+from relay_git.supervisor.meter import Meter
 from relay_git.supervisor.run import Stop, Surroundings, take_up
 from relay_git.supervisor.settings import Settings
 from tests.cli.forge import Journal, open_journal
@@ -224,7 +225,7 @@ def test_a_contract_that_is_changed_between_building_and_dispatch_starts_no_agen
     attacker = Attacker(strike)
     around = Surroundings(
         found, store, key.load(found), Settings(), dict(os.environ), lambda: datetime.now(UTC), attacker,
-        Stop(),
+        Stop(), Meter(None, lambda: datetime.now(UTC), attacker.say),
     )  # fmt: skip
     run = take_up(around, at_rest.session)
     run.prefer = "demo"

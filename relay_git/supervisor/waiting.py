@@ -1,0 +1,75 @@
+"""Waiting until a quota window begins anew: no agent runs meanwhile, and no provider is asked anything.
+
+Promise: the moment stands in the journal, so a restart changes nothing, and a machine that was asleep over it goes on
+when it wakes. A clock that is set back does not prolong the wait. Who waits in vain again and again stops waiting.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+
+from relay_git.contract.lifecycle import Event
+from relay_git.ledger import journal
+from relay_git.ledger.journal import PassedOver
+from relay_git.supervisor import handoff, recover, request
+from relay_git.supervisor.run import Run, stamp
+
+MOST_IN_VAIN = 3  # waits in a row after which nobody took the session up
+_AFTER = 15  # seconds after the reset, at least: clocks differ
+_SPREAD = 45  # and so many more, another number for each session, so that not all of them ask at once
+_STEP = 1.0
+
+
+def may_wait(run: Run, until: datetime) -> bool:
+    """Whether the user lets the session wait until then, and waiting has not been in vain too often."""
+    longest = timedelta(seconds=run.tip.entry.wait or run.around.settings.wait)
+    return timedelta(0) < until - run.around.now() <= longest and _in_vain(run) < MOST_IN_VAIN
+
+
+def begin(run: Run, account: str, until: datetime, rest: tuple[str, ...], passed: tuple[PassedOver, ...]) -> None:
+    """Record that the session waits for this account's window; it goes on a little after the reset."""
+    late = _AFTER + zlib.crc32(run.session.encode()) % _SPREAD
+    moment = stamp(until + timedelta(seconds=late))
+    run.record(Event.WAIT_BEGUN, next_agent=account, candidates=rest, passed_over=passed, wait_until=moment)
+
+
+def sit_out(run: Run) -> None:
+    """Do nothing until it is time, or until the user wants something else; then look for who can go on."""
+    entry = run.tip.entry
+    until = datetime.fromisoformat(entry.wait_until)
+    left = time.monotonic() + (until - run.around.now()).total_seconds()
+    run.around.teller.say(
+        f"{run.session} waits for {entry.next_agent} until {until.astimezone():%a %d %b %H:%M %Z}; it may be left "
+        f"alone, stopped (git relay stop {run.session}) or handed over (git relay handoff {run.session} --to AGENT)"
+    )
+    while run.around.now() < until and time.monotonic() < left and not run.prefer:
+        asked = request.get(run.around.repo, run.session)
+        if run.around.stop.is_set() or (asked is not None and asked.stops):
+            request.clear(run.around.repo, run.session)
+            run.record(Event.STOP_ASKED, reason="stopped by the user", wait_until="", supervisor=0)
+            return
+        if asked is not None:
+            break
+        run.around.stop.wait(_STEP)
+    if handoff.is_still_the_snapshot(run):
+        rest = (entry.next_agent, *entry.candidates)
+        run.record(Event.WAIT_OVER, next_agent="", candidates=rest, passed_over=(), wait_until="")
+    else:
+        recover.keep_what_strayed(run)
+
+
+def _in_vain(run: Run) -> int:
+    entries = (recorded.entry for recorded in journal.chain(run.around.store, run.session))
+    since = takewhile(lambda entry: entry.event is not Event.ACKNOWLEDGED, entries)
+    return sum(entry.event is Event.WAIT_BEGUN for entry in since)
+
+
+def told(moment: str, now: datetime) -> str:
+    """When a wait is over, in the user's own time, and how long that is."""
+    until = datetime.fromisoformat(moment).astimezone(UTC)
+    minutes = max(0, round((until - now).total_seconds() / 60))
+    length = f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+    return f"{until.astimezone():%a %d %b %H:%M %Z} (in {length})"
