@@ -132,7 +132,10 @@ def _sane(entry: Entry, now: datetime) -> Entry | None:
     if not math.isfinite(entry.used) or not 0.0 <= entry.used <= _MOST:
         return None
     minutes = entry.minutes if entry.minutes and 0 < entry.minutes <= _LONGEST.total_seconds() / 60 else None
-    return replace(entry, at=at, minutes=minutes, resets_at=_reset(entry.resets_at, at))
+    resets_at = _reset(entry.resets_at, at)
+    if (at, minutes, resets_at) == (entry.at, entry.minutes, entry.resets_at):
+        return entry
+    return replace(entry, at=at, minutes=minutes, resets_at=resets_at)
 
 
 def _reset(resets_at: datetime | None, at: datetime) -> datetime | None:
