@@ -40,13 +40,15 @@ _TRACEBACK = "Traceback (most recent call last)"
 # What a tool, a library of a service or a service puts before the words of an error.
 _CLASS = r"(?:RateLimit|API|Quota|Overloaded|InternalServer|ServiceUnavailable|UsageLimit)"
 _ERROR = re.compile(
-    r"(?:\[?API Error\b|\[?(?:upstream |stream |fatal |unexpected )?error\b|(?:execution|request|model call) failed"
+    r"(?:\[?API Error\b|\[?(?:upstream |stream |fatal |unexpected )?error\b(?=\s?:|\s(?:\(?\d|code))"
+    r"|(?:execution|request|model call) failed"
+    r"|stream disconnected before completion|litellm\.\w{1,30}(?:Error|Exception)\b"
     rf"|(?:\w{{0,30}}\.)?\w{{0,20}}{_CLASS}\w{{0,20}}(?:Error|Exception)\b|attempt \d{{1,4}} failed"
     r"|retrying in \S{1,12} \(attempt \d+/\d+\))(?:\s-\s|[:\s]){0,3}",
     re.I,
 )
 _STATUS = re.compile(
-    r"\(?(?:status(?: code)?:? |error code:? |HTTP )?(?P<status>400|402|403|429|503|529)\b\)?"
+    r"\(?(?:(?:unexpected )?status(?: code)?:? |error code:? |HTTP )?(?P<status>400|402|403|429|503|529)\b\)?"
     r"(?:[:\s-]{1,4}|(?=\{)|$)",
     re.I,
 )
@@ -61,13 +63,15 @@ _ON_STDOUT = {
     "opencode": re.compile(r"Error\b"),
     "cline": re.compile(r"(?!)"),
     "continue": re.compile(r"(?!)"),
+    "demo": re.compile(r"(?!)"),
     "aider": re.compile(r"litellm\.\w{1,40}(?:Error|Exception)\b"),
 }
+_OTHERS = re.compile(r"(?:\[?API Error|[Uu]pstream error|[A-Z]\w{0,30}Error|Error|HTTP 4|[45]\d\d )")
 
 # The sentences with which the tools say it themselves; a word more or less in them makes prose of it.
 _PLAN = (
-    r"(?:(?:your|the|claude|ai|pro|max|opus|sonnet|haiku|usage|session|hourly|daily|weekly|monthly|free|free-tier|plan"
-    r"|account|spend|premium|request|api|token|model|[\d.]{1,4}|\d{1,3}-(?:hour|day)) ){0,5}"
+    r"(?:(?:your|the|claude|ai|pro|max|(?:opus|sonnet|haiku)(?: \d(?:\.\d)?)?|usage|session|hourly|daily"
+    r"|weekly|monthly|free|free-tier|plan|account|spend|premium|request|api|token|model|\d{1,3}-(?:hour|day)) ){0,5}"
 )
 _NOUN = r"[\w .-]{0,40}?(?:limits?|quota|capacity|allowance|requests|credits)"
 _END = (
@@ -78,7 +82,7 @@ _SENTENCES = re.compile(
     "(?:You['\u2019]ve (?:hit|reached|exceeded|exhausted|used up|used (?:all|100%)(?: of)?) (?:your|the|all your) "
     f"{_NOUN}{_END}|You (?:have|are) (?:reached|exhausted|exceeded|hit|used up) (?:your|the) {_NOUN}{_END}"
     "|You(?: are|['\u2019]re) out of (?:extra usage|usage|credits|requests)|You have no quota"
-    rf"|{_PLAN}usage limit (?:has been )?reached{_END}"
+    rf"|{_PLAN}usage limit (?:has been )?reached(?![,:]){_END}"
     rf"|{_PLAN}limit (?:has been )?reached(?=\s{{0,3}}[·∙•|]|[.!]?$|\. \w[^.]{{0,60}}\breset)"
     r"|Credit balance (?:is )?too low|Your credit balance is too low|Your workspace is out of credits"
     r"|Free usage exceeded|Insufficient balance\b[.!]|Quota exceeded\. (?:Check|Upgrade|Please)"
@@ -117,7 +121,8 @@ def notice(said: str, tool: str, moment: Moment, *, stderr: bool) -> LimitNotice
 
 def _notices(said: str, tool: str, stderr: bool) -> Iterator[Printed]:
     lines = [_CONTROL.sub("", line)[:_MOST_LINE] for line in _ANSI.sub("", said).replace("\r\n", "\n").split("\n")]
-    quoted = list(_quoted(lines, library=tool not in ("claude", "codex", "opencode", "gemini", "copilot", "qwen")))
+    library = tool == "aider" or (stderr and tool not in _ON_STDOUT)  # whose own errors may be a stack trace
+    quoted = list(_quoted(lines, library=library))
     begins = [None if quote else _begin(line, tool, stderr) for line, quote in zip(lines, quoted, strict=True)]
     for number, begun in enumerate(begins):
         if begun is None:
@@ -155,33 +160,34 @@ def _begin(line: str, tool: str, stderr: bool) -> Printed | None:
     said, marks = _bare(line)
     if not said or _NO_NOTICE.match(said) or (_CELLS.search(said) and "reached|" not in said):
         return None
-    own = stderr or tool not in _ON_STDOUT  # of a service only what went wrong is ever passed in
-    loud = own or bool(_LOUD.search(marks))
+    loud = stderr or bool(_LOUD.search(marks))
     if loud and (field := _FIELD.match(said)):
         return Printed(said[field.end() :], None)
-    if own or _ON_STDOUT[tool].match(said):
-        rest, status = _after_the_mark(said)
-    elif loud and (found := _STATUS.match(said)):
-        rest, status = said[found.end() :], int(found["status"])
-    else:
-        rest, status = said, None
-    if rest != said:
-        return Printed(said, status) if refusal(said, status=status, body=said) else None
-    if own and _is_body(said):
+    error = stderr or _ON_STDOUT.get(tool, _OTHERS).match(said) is not None
+    if error or loud:
+        rest, status = _after_the_mark(said, error=error)
+        if rest != said:
+            return Printed(said, status) if refusal(said, status=status, body=said) else None
+    if (stderr or tool not in _ON_STDOUT) and _is_body(said):
         return Printed(said, None)
     return Printed(said, None) if _SENTENCES.match(said) or (loud and _WITH_A_MARK.match(said)) else None
 
 
-def _after_the_mark(said: str) -> tuple[str, int | None]:
-    """What follows the words and numbers that come before an error's own, and the status among them."""
-    status = None
+def _after_the_mark(said: str, *, error: bool) -> tuple[str, int | None]:
+    """What follows the words and numbers that come before an error's own, and the status among them.
+
+    A number alone is a status only where the rest is a refusal by itself: it may count anything.
+    """
+    rest, status, named = said, None, False
     for _ in range(_MOST_MARKS):
-        if found := _STATUS.match(said):
-            status = int(found["status"])
-        elif not (found := _ERROR.match(said)):
+        if found := _STATUS.match(rest):
+            status, named = int(found["status"]), named or not found[0].lstrip("(")[:1].isdigit()
+        elif error and (found := _ERROR.match(rest)):
+            named = True
+        else:
             break
-        said = said[found.end() :]
-    return said, status
+        rest = rest[found.end() :]
+    return (rest, status) if named or (rest != said and refusal(rest, body=rest)) else (said, None)
 
 
 def _is_body(said: str) -> bool:

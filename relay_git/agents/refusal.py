@@ -55,7 +55,7 @@ _THROTTLED = re.compile(
     r"|too_many_requests|throttl",
     re.I,
 )
-_ENOUGH = r"(?:reached|hit|exceeded|exhausted|used up|consumed|depleted|spent)"
+_ENOUGH = r"(?:reached|hit|exceeded|exhausted|used up|consumed|depleted|spent|used (?:all|100% of))"
 _MONEY = re.compile(r"credit balance|spend(?:ing)? (?:limit|cap)\b", re.I)
 _SENTENCES = (
     (
@@ -64,7 +64,7 @@ _SENTENCES = (
             r"\busage\b[\w -]{0,30}(?:limit|exceeded|quota)"
             r"|(?:free|premium)[\w -]{0,30}(?:quota|limit|exceeded|request)"
             r"|extra usage|no quota|\bhit your limit|(?<!rate )(?<!request )\blimit reached\s{0,3}[·∙•]"
-            rf"|\ballowance\b.{{0,40}}{_ENOUGH}|{_ENOUGH}.{{0,40}}\ballowance\b",
+            rf"|\ballowance\b.{{0,40}}{_ENOUGH}|{_ENOUGH}.{{0,40}}\b(?:allowance|usage)\b|upgrade to increase",
             re.I,
         ),
     ),
