@@ -70,7 +70,7 @@ def notice(headers: Mapping[str, object], status: int | None, at: datetime | Non
 def readings(headers: Mapping[str, object], at: datetime | None) -> tuple[QuotaReading, ...]:
     """How much of each window is used, as the headers say."""
     found = (
-        meters.reading(window.name, window.used, at, window.resets_at, window.minutes, "the answer's headers")
+        meters.reading(window.name, window.used, at, window.resets_at, window.minutes, "response headers")
         for window in windows(_lower(headers), at)
     )
     return tuple(one for one in found if one is not None)

@@ -30,6 +30,7 @@ _FUTURE = timedelta(days=1)
 _LONGEST = timedelta(days=400)
 _MOST = 10.0
 _LASTING = (LimitKind.USAGE, LimitKind.BILLING)
+_FAMILIES = ("opus", "sonnet", "haiku", "spark")
 _NAMES = {
     **dict.fromkeys(("5h", "five_hour", "5_hour", "300_minutes", "session"), "five_hour"),
     **dict.fromkeys(("1d", "day", "daily", "1440_minutes"), "day"),
@@ -110,9 +111,9 @@ def canonical(name: str) -> str:
 
 
 def model_of(window: str) -> str:
-    """The model family that a window is of (`seven_day_opus`: opus); empty where it is of the whole account."""
-    head, _, tail = window.rpartition("_")
-    return tail if head in _NAMES.values() and tail.isalpha() else ""
+    """The model family that a window is of (`seven_day_opus`: opus); empty where it may be of the whole account."""
+    tail = canonical(window).rpartition("_")[2]
+    return tail if tail in _FAMILIES else ""
 
 
 def rank(source: str) -> int:

@@ -24,6 +24,7 @@ from relay_git.session import (
     LimitNotice,
     PlanItem,
     PlanStatus,
+    QuotaReading,
     SessionRecord,
     ToolCall,
     Usage,
@@ -99,23 +100,34 @@ def _plain(record: SessionRecord) -> dict[str, Any]:
                 body[member.name] = [value.input, value.output, value.cache_read, value.cache_write]
             case datetime():
                 body[member.name] = value.isoformat()
-            case tuple() if value and isinstance(value[0], LimitNotice):
-                body[member.name] = [
-                    [n.kind, n.evidence, n.window, n.resets_at and n.resets_at.isoformat()] for n in value
-                ]
-            case tuple() if value and isinstance(value[0], PlanItem):
-                body[member.name] = [[item.text, item.status] for item in value]
-            case tuple() if value and isinstance(value[0], ToolCall):
-                body[member.name] = [[c.id, c.name, c.target, c.ok] for c in value[-20:]]
             case tuple() if value and isinstance(value[0], Command):
                 body[member.name] = []
+            case tuple() if value and isinstance(value[0], ToolCall):
+                body[member.name] = [_item(call) for call in value[-20:]]
             case tuple():
-                body[member.name] = [text[:_PROMPT_CHARS] if isinstance(text, str) else text for text in value]
+                body[member.name] = [_item(one) for one in value]
             case str():
                 body[member.name] = value[:_PROMPT_CHARS]
             case _:
                 body[member.name] = value
     return body
+
+
+def _item(one: object) -> object:
+    match one:
+        case LimitNotice():
+            return [one.kind, one.evidence, one.window, one.resets_at and one.resets_at.isoformat()]
+        case QuotaReading():
+            end = one.resets_at and one.resets_at.isoformat()
+            return [one.window, one.used, one.at.isoformat(), end, one.minutes, one.source]
+        case PlanItem():
+            return [one.text, one.status]
+        case ToolCall():
+            return [one.id, one.name, one.target, one.ok]
+        case str():
+            return one[:_PROMPT_CHARS]
+        case _:
+            return one
 
 
 def _record(body: dict[str, Any]) -> SessionRecord:
@@ -127,6 +139,10 @@ def _record(body: dict[str, Any]) -> SessionRecord:
     made["limits"] = tuple(
         LimitNotice(LimitKind(kind), evidence, window, datetime.fromisoformat(at) if at else None)
         for kind, evidence, window, at in body["limits"]
+    )
+    made["quota"] = tuple(
+        QuotaReading(name, used, datetime.fromisoformat(at), datetime.fromisoformat(end) if end else None, *more)
+        for name, used, at, end, *more in body["quota"]
     )
     for name in ("started", "last_activity"):
         made[name] = datetime.fromisoformat(body[name]) if body[name] else None
