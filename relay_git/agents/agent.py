@@ -40,6 +40,21 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class LoginPlace:
+    """How one login of a tool is kept apart from another.
+
+    `folder` names the variable that moves all of it elsewhere: configuration, login and sessions; empty if none does.
+    `keys` are the variables with a credential that outranks the login in that folder, the usual one first. `command`
+    are the words after the program that sign in at the terminal; where there are none, `hint` says what to do in it.
+    """
+
+    folder: str
+    keys: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """The tool can be started: the path of its program and what is worth saying about it.
 
@@ -204,6 +219,7 @@ class Agent(Tool, Protocol):
     """A tool that can be started as well; `unconfined` says why it has no sandbox that would do, empty where it has."""
 
     unconfined: str
+    account: LoginPlace
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""

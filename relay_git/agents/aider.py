@@ -25,6 +25,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Launch,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -76,6 +77,7 @@ class Aider:
     aliases: tuple[str, ...] = ("aider-chat",)
     last_seen = "0.86.2"
     unconfined = _WHY
+    account = LoginPlace("", _KEYS)
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self._zone = zone

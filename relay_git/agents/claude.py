@@ -29,6 +29,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Metered,
     Permission,
     Place,
@@ -65,6 +66,7 @@ class Claude:
     aliases: tuple[str, ...] = ("claude-code",)
     last_seen = "2.1.332"
     unconfined = ""
+    account = LoginPlace("CLAUDE_CONFIG_DIR", _KEYS, ("auth", "login"))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Claude Code is installed, signed in and able to keep the permission."""

@@ -24,6 +24,7 @@ from relay_git.agents.agent import (
     Heard,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -59,6 +60,7 @@ class Cline:
     aliases: tuple[str, ...] = ("cline-cli", "claude-dev", "roo", "roo-code", "kilo", "kilo-code")
     last_seen = "3.0.65"
     unconfined = _WHY
+    account = LoginPlace("CLINE_DATA_DIR", command=("auth",))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Cline's CLI is installed, has a provider, and may do what it would do."""

@@ -25,6 +25,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -59,6 +60,7 @@ class Codex:
     aliases: tuple[str, ...] = ("codex-cli", "openai-codex")
     last_seen = "0.171.0"
     unconfined = ""
+    account = LoginPlace("CODEX_HOME", ("CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"), ("login",))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Codex is installed and signed in; its sandbox comes with it."""

@@ -21,6 +21,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Launch,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -49,6 +50,7 @@ class Continue:
     aliases: tuple[str, ...] = ("cn", "continue-cli")
     last_seen = "1.5.47"
     unconfined = _WHY
+    account = LoginPlace("CONTINUE_GLOBAL_DIR", _KEYS, ("login",))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether `cn` is installed, has a model to work with, and may do what it would do."""

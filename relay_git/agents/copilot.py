@@ -23,6 +23,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Metered,
     Permission,
     Place,
@@ -52,6 +53,7 @@ class Copilot:
     aliases: tuple[str, ...] = ("copilot-cli", "github-copilot")
     last_seen = "1.0.102"
     unconfined = "Copilot CLI cannot be confined for one run: its sandbox is a setting of your own files"
+    account = LoginPlace("COPILOT_HOME", _KEYS, ("login",))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Copilot CLI is installed and signed in."""

@@ -24,6 +24,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -56,6 +57,7 @@ class Demo:
     aliases: tuple[str, ...] = ()
     last_seen = "1"
     unconfined = "the demo agent has no sandbox: commands in its script can do all that your user may do"
+    account = LoginPlace("RELAY_DEMO_HOME", ("RELAY_DEMO_KEY",))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """It is always there: it comes with git relay and needs no login."""

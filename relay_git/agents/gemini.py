@@ -24,6 +24,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -51,6 +52,7 @@ class Gemini:
     aliases: tuple[str, ...] = ("gemini-cli",)
     last_seen = "0.61.0"
     unconfined = "Gemini CLI's sandbox is a container, which does not hold the git dir of a session's worktree"
+    account = LoginPlace("GEMINI_CLI_HOME", _KEYS, hint="choose how to sign in, then leave it with /quit")
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Gemini CLI is installed and signed in."""

@@ -24,6 +24,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -71,6 +72,7 @@ class Opencode:
     aliases: tuple[str, ...] = ("opencode-ai",)
     last_seen = "1.18.33"
     unconfined = "opencode has no sandbox: its commands can do all that your user may do"
+    account = LoginPlace("XDG_DATA_HOME", _KEYS, ("auth", "login"))
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether opencode is installed and has a provider; it has no sandbox."""

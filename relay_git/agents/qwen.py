@@ -23,6 +23,7 @@ from relay_git.agents.agent import (
     Identified,
     Launch,
     Limited,
+    LoginPlace,
     Permission,
     Place,
     Ready,
@@ -59,6 +60,7 @@ class Qwen:
     aliases: tuple[str, ...] = ("qwen-code",)
     last_seen = "0.24.4"
     unconfined = "Qwen Code's sandbox cannot commit: it lets commands write in the worktree only, not in its git dir"
+    account = LoginPlace("QWEN_HOME", _KEYS, hint="sign in with /auth, then leave it with /quit")
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Qwen Code is installed and signed in."""

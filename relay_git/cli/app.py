@@ -26,6 +26,13 @@ limits = typer.Typer(
 )
 app.add_typer(limits, name="limits")
 
+accounts = typer.Typer(
+    help="Several logins of one tool, each in a folder of its own: AGENT:LABEL stands where AGENT does.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(accounts, name="accounts")
+
 Session = Annotated[
     str | None,
     typer.Argument(
@@ -316,6 +323,55 @@ def doctor(json: Json = False) -> int:
     from relay_git.cli import checkup
 
     return checkup.doctor(as_json=json)
+
+
+@accounts.command("add")
+def add_account(
+    tool: Annotated[str, typer.Argument(metavar="AGENT", help="The tool that the login is for.")],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="A short word of yours, such as work.")],
+    config_dir: Annotated[
+        Path, typer.Option("--config-dir", metavar="DIR", help="The tool's folder for this login; made if missing.")
+    ],
+    api_key_env: Annotated[
+        str | None,
+        typer.Option("--api-key-env", metavar="NAME", help="The variable with its key; THEIRS=NAME: under that name."),
+    ] = None,
+    keyring: Annotated[
+        str | None, typer.Option("--keyring", metavar="SERVICE/USER", help="The entry of the keyring with its key.")
+    ] = None,
+) -> int:
+    """Give a login of a tool a label. Nothing of it is read or copied; a key is only ever named."""
+    from relay_git.cli import accounts as kept
+
+    return kept.add(tool, label, config_dir, api_key_env, keyring)
+
+
+@accounts.command("list")
+def list_accounts(json: Json = False) -> int:
+    """Show the accounts: folder, by what the key is found, and whether each is signed in."""
+    from relay_git.cli import accounts as kept
+
+    return kept.show(as_json=json)
+
+
+@accounts.command("remove")
+def remove_account(
+    name: Annotated[str, typer.Argument(metavar="AGENT:LABEL", help="The account.")],
+) -> int:
+    """Forget a label. The folder and the login in it stay as they are."""
+    from relay_git.cli import accounts as kept
+
+    return kept.remove(name)
+
+
+@accounts.command("login")
+def login_account(
+    name: Annotated[str, typer.Argument(metavar="AGENT:LABEL", help="The account.")],
+) -> int:
+    """Run the tool's own login at this terminal, in the account's folder."""
+    from relay_git.cli import accounts as kept
+
+    return kept.login(name)
 
 
 @limits.command()

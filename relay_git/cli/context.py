@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status
     from relay_git.agents.agent import Permission
     from relay_git.contract.sign import Key
     from relay_git.quota.history import History
+    from relay_git.supervisor.accounts import Accounts
     from relay_git.supervisor.run import Stop, Surroundings, Teller
     from relay_git.supervisor.settings import Settings
     from relay_git.supervisor.terminal import Terminal
@@ -64,6 +65,15 @@ def history() -> History:
     from relay_git.quota.history import History
 
     return History(user_state_path("git-relay", appauthor=False) / "quota")
+
+
+def accounts() -> Accounts:
+    """The user's accounts, for all repositories."""
+    from platformdirs import user_config_path
+
+    from relay_git.supervisor.accounts import Accounts
+
+    return Accounts(user_config_path("git-relay", appauthor=False) / "accounts.json")
 
 
 def now() -> datetime:

@@ -264,6 +264,17 @@ def start_aside(argv: tuple[str, ...], env: Mapping[str, str], errors: Path) -> 
         raise _not_started(argv[0], error) from error
 
 
+def at_terminal(argv: tuple[str, ...], env: Mapping[str, str]) -> int:
+    """Run a program of the user's at this terminal until it ends; its exit status. Ctrl-C is the program's alone."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.run(argv, env=env, check=False, restore_signals=True).returncode
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _not_started(program: str, error: OSError) -> AgentError:
     return AgentError(f"{program} could not be started: {error.strerror or error}", hint="git relay doctor")
 
