@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import chaos, crowd, handoff, history, hook, startup, transcripts, verify
+from bench import chaos, crowd, forecast, handoff, history, hook, startup, transcripts, verify
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
@@ -21,6 +21,7 @@ TOPICS = {
     "transcripts": transcripts.measure,
     "history": history.measure,
     "crowd": crowd.measure,
+    "forecast": forecast.measure,
     "chaos": chaos.measure,
 }
 
