@@ -250,6 +250,17 @@ def detect(
 
 
 @app.command()
+def quota(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every five seconds, until Ctrl-C.")] = False,
+    json: Json = False,
+) -> int:
+    """Show what is left of every account, window by window, when it begins anew and when it runs dry."""
+    from relay_git.cli import quota as wallets
+
+    return wallets.quota(watch=watch, as_json=json)
+
+
+@app.command()
 def adopt(
     what: Annotated[
         str, typer.Argument(metavar="ID|PID", help="A session as `detect` shows it: its id, the beginning, or the pid.")

@@ -17,6 +17,8 @@ from relay_git.git.store import Store, open_store
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
     from relay_git.agents.agent import Permission
     from relay_git.contract.sign import Key
+    from relay_git.quota.declared import Plan
+    from relay_git.quota.entry import Account
     from relay_git.quota.history import History
     from relay_git.supervisor.accounts import Accounts
     from relay_git.supervisor.run import Stop, Surroundings, Teller
@@ -74,6 +76,23 @@ def accounts() -> Accounts:
     from relay_git.supervisor.accounts import Accounts
 
     return Accounts(user_config_path("git-relay", appauthor=False) / "accounts.json")
+
+
+def plans() -> dict[Account, tuple[Plan, ...]]:
+    """What the user has declared of accounts: `git config relay.plan.<agent>[.<account>]`, in a repository or not."""
+    from relay_git.agents import find_agent
+    from relay_git.git.run import Git
+    from relay_git.quota import declared
+    from relay_git.quota.entry import Account
+
+    out = Git(_here()).run("config", "--null", "--get-regexp", r"^relay\.plan\.", ok=(0, 1))
+    found: dict[Account, tuple[Plan, ...]] = {}
+    for item in filter(None, out.decode("utf-8", "replace").split("\0")):
+        name, _, value = item.partition("\n")
+        agent, _, label = name.removeprefix("relay.plan.").partition(".")
+        account = Account(find_agent(agent).name, label)
+        found[account] = (*found.get(account, ()), *declared.parse(value))
+    return found
 
 
 def now() -> datetime:

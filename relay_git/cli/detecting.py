@@ -13,7 +13,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from relay_git.agents import TOOLS
+from relay_git.agents import AGENTS, TOOLS
 from relay_git.cli import context
 from relay_git.cli.render import print_json, print_table
 from relay_git.cli.transcripts import to_json
@@ -55,8 +55,11 @@ def detect(since: str, *, here: bool, everything: bool, watch: bool, as_json: bo
 
 
 def a_detector() -> Detector:
-    """Who looks, with what was seen before."""
-    return Detector(os.environ, SeenBefore(user_cache_path("git-relay") / "detect.json"))
+    """Who looks, with what was seen before, and through the folders of all accounts."""
+    others = tuple(
+        {**os.environ, AGENTS[login.agent].account.folder: str(login.folder)} for login in context.accounts().all()
+    )
+    return Detector(os.environ, SeenBefore(user_cache_path("git-relay") / "detect.json"), others)
 
 
 def _show(rows: list[Detected], now: datetime, *, as_json: bool) -> None:

@@ -80,17 +80,21 @@ class _Alive:
 
 @dataclass(slots=True)
 class Detector:
-    """Looks again and again; what did not change since the last look is not read again."""
+    """Looks again and again; what did not change since the last look is not read again.
+
+    `others` are environments of further logins, whose folders are looked through as well.
+    """
 
     env: Mapping[str, str]
     seen: SeenBefore
+    others: tuple[Mapping[str, str], ...] = ()
     _open: dict[tuple[str, Path, str], tuple[Following, tuple[int, float]]] = field(default_factory=dict)
 
     def look(self, now: datetime, since: timedelta | None) -> list[Detected]:
         """Every session that runs or was active since then, the newest first; all where `since` is None."""
         alive = list(_alive())
         shelves: dict[tuple[str, ...], list[tuple[str, Found]]] = {}
-        for env in (self.env, *(a.process.env for a in alive if a.process.env)):
+        for env in (self.env, *self.others, *(a.process.env for a in alive if a.process.env)):
             home = tuple(env.get(name, "") for name in _HOMES)
             if home not in shelves:
                 shelves[home] = [(name, found) for name, tool in TOOLS.items() for found in tool.found(env)]
