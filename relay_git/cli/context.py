@@ -15,7 +15,7 @@ from relay_git.git.repo import Repo, discover
 from relay_git.git.store import Store, open_store
 
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
-    from relay_git.agents.agent import Permission
+    from relay_git.agents.agent import Permission, Ready, Unready
     from relay_git.contract.sign import Key
     from relay_git.quota.declared import Plan
     from relay_git.quota.entry import Account
@@ -57,7 +57,19 @@ def surroundings(
     teller = teller or ConsoleTeller()
     meter = Meter(history(), now, teller.say)
     env = dict(os.environ)
-    return Surroundings(repo, store, key, settings(repo), env, now, teller, stop or Stop(), meter, terminal=terminal)
+    return Surroundings(
+        repo,
+        store,
+        key,
+        settings(repo),
+        env,
+        now,
+        teller,
+        stop or Stop(),
+        meter,
+        terminal=terminal,
+        accounts=accounts(),
+    )
 
 
 def history() -> History:
@@ -102,6 +114,7 @@ def now() -> datetime:
 
 def settings(repo: Repo) -> Settings:
     """The user's `git config relay.*`; raises UserError on a value that means nothing."""
+    from relay_git.cli.rules import budgets, rules
     from relay_git.supervisor.settings import Settings
 
     out = repo.git().run("config", "--null", "--get-regexp", r"^relay\.", ok=(0, 1))
@@ -121,14 +134,34 @@ def settings(repo: Repo) -> Settings:
         setup=values.get("relay.setup", "").strip(),
         own_session=_switch(values, "relay.ownsession", on=base.own_session),
         wait=_wait(values),
+        rules=rules(values, _wait(values)),
+        budgets=budgets(values),
     )
 
 
 def agent_list(text: str) -> tuple[str, ...]:
-    """The agents in a list such as `codex,claude`, under our names; raises UserError on a name we do not know."""
+    """The agents in a list such as `codex,claude:work`, under our names; raises UserError on a name we do not know."""
+    from relay_git.supervisor.accounts import account_of
+
+    return tuple(str(account_of(word)) for word in (w.strip() for w in text.split(",")) if word)
+
+
+def account_named(text: str) -> Account:
+    """The account that the user names by `AGENT` or `AGENT:LABEL`; UserError where there is none."""
+    from relay_git.supervisor.accounts import account_of
+
+    account = account_of(text)
+    if account.label:
+        accounts().find(account)
+    return account
+
+
+def ready(account: Account, permission: Permission) -> Ready | Unready:
+    """Whether an account's agent could be started now; raises RelayError where its folder or key is not to be had."""
     from relay_git.agents import find_agent
 
-    return tuple(find_agent(word).name for word in (w.strip() for w in text.split(",")) if word)
+    env = accounts().environment(os.environ, account.agent, account.label)
+    return find_agent(account.agent).check(env, permission)
 
 
 def _permissions(values: dict[str, str]) -> dict[str, Permission]:

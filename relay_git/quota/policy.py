@@ -44,11 +44,14 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Hours of the user's day in which no account is begun; `start` may be after `end`, across midnight."""
+    """Hours of the user's day in which no account is begun; `start` may be after `end`, across midnight.
+
+    Without a `zone` they are by the machine's clock, changes of it included.
+    """
 
     start: time
     end: time
-    zone: tzinfo
+    zone: tzinfo | None = None
 
     def until(self, now: datetime) -> datetime | None:
         """When they end, aware UTC as `now` is; None where it is not quiet."""
@@ -59,7 +62,7 @@ class Quiet:
         if not quiet:
             return None
         day = local.date() + timedelta(days=1 if clock >= self.end else 0)
-        return datetime.combine(day, self.end, self.zone).astimezone(now.tzinfo)
+        return datetime.combine(day, self.end, self.zone).astimezone(now.tzinfo)  # naive is local
 
 
 @dataclass(frozen=True, slots=True)

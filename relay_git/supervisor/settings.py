@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from relay_git.agents.agent import Permission
 from relay_git.git.losses import MAX_FILE
+from relay_git.quota.entry import Account
+from relay_git.quota.policy import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Settings:
     the user's order where `--then` is not given. `max_file`: how many bytes a file in a snapshot may have. `setup`: a
     shell command for each new worktree. `own_session`: whether an agent that follows itself goes on in its own
     session, with all of its conversation, instead of beginning anew on the brief. `wait`: how long a session may wait
-    for a quota window to begin anew where nobody else can go on, 0 for never.
+    for a quota window to begin anew where nobody else can go on, 0 for never. `rules`: when to hand over for want of
+    quota. `budgets`: the share of each window that an account may be brought to.
     """
 
     grace: float = 120.0
@@ -36,6 +39,8 @@ class Settings:
     setup: str = ""
     own_session: bool = True
     wait: float = 0.0
+    rules: Rules = field(default_factory=Rules)
+    budgets: Mapping[Account, float] = field(default_factory=dict)
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""
