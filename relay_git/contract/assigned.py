@@ -1,8 +1,10 @@
 """Secrets by name: literal values assigned to a name that says that they are secret.
 
-Promise: `NAME_KEY=value`, `"password": "value"`, `token: value` and `--token value` lose the value, in env, JSON, YAML,
-code and command lines; calls, variables, placeholders, types and empty strings stay, so that code remains code.
-A bare word without a digit behind a lower-case name is taken for an identifier, and stays.
+Promise: `NAME_KEY=value`, `"password": "value"`, `token: value`, `--token value`, `<password>value</password>`,
+`ENV NAME_KEY value` and `name: NAME_KEY, value: value` lose the value, in env, JSON, YAML, XML, code and command
+lines; calls, variables, placeholders, types and empty strings stay, so that code remains code. A bare word without a
+digit behind a lower-case name is taken for an identifier, and stays. Behind a name that only may be secret, such as
+`auth` or `key`, and between the parentheses of a call, the value must look random as well.
 """
 
 from __future__ import annotations
@@ -10,35 +12,58 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from math import log2
+
+from relay_git.contract.placeholder import Taken
 
 RULE = "assignment"
 
 _WORDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pass", "pwd", "credential", "credentials")
-_SPELLINGS = tuple(form for word in _WORDS for form in (word, word.capitalize(), word.upper()))
+_MAYBE = ("auth", "session", "cookie", "sid", "pat", "salt", "dsn")  # where the value looks random
+_SPELLINGS = tuple(form for word in (*_WORDS, *_MAYBE) for form in (word, word.capitalize(), word.upper()))
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
-_OPERATOR = re.compile(r"(?:\\?[\"'])?([ \t]{0,8}(?:=>|:=|=(?![=~>])|:(?![:=]))[ \t]{0,8}|[ \t]{1,2}(?![ \t]))")
+# What assigns: signs, white space (behind a flag or ENV), the other half of a pair, a call, the end of a tag.
+_OPERATOR = re.compile(
+    r"(?:\\?[\"'])?"
+    r"(?P<sign>(?:\\?[\"'])?\]?[ \t]{0,8}(?:=>|:=|\?\?=|\|\|=|=(?![=~>])|:(?![:=]))[ \t]{0,8}"
+    r"(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,20})?"
+    r"|,?\s{0,24}(?:-\s{1,4})?\\?[\"']?(?:[Vv]alue|default)\\?[\"']?\s{0,4}[:=]\s{0,4}"
+    r"|,[ \t]{0,4}(?=[\"'])|[ \t]{1,2}(?![ \t])|>(?=[^<>\s]{1,400}</))"
+    r"|(?P<call>\(\s{0,4}(?:[\w.]{1,40}\(|\w{1,20}=)?(?=[\"']))"
+)
 _VALUES = (
     re.compile(r"(?P<open>\\[\"'])(?P<value>(?:(?!\\[\"'])[^\r\n]){0,2000})"),
-    re.compile(r"(?P<open>\")(?P<value>(?:[^\"\\\r\n]|\\[^\r\n]){0,2000})"),
-    re.compile(r"(?P<open>')(?P<value>(?:[^'\\\r\n]|\\[^\r\n]){0,2000})"),
+    re.compile(r"(?P<open>[rbuf]{0,2}\")(?P<value>(?:[^\"\\\r\n]|\\[^\r\n]){0,2000})"),
+    re.compile(r"(?P<open>[rbuf]{0,2}')(?P<value>(?:[^'\\\r\n]|\\[^\r\n]){0,2000})"),
     re.compile(r"(?P<open>`)(?P<value>[^`\r\n]{0,2000})"),
-    re.compile(r"(?P<open>)(?P<value>[^\s\"'`\\,;&<>(){}|]{1,2000})(?!\()"),
+    re.compile(r"(?P<open>)(?P<value>[^\s\"'`\\,;&<>(){}|]{1,2000})(?![^\s\"'`\\,;&<>){}|])"),
 )
+_DOTENV = re.compile(
+    r"(?P<open>)(?P<value>[^\s\"'`\\]{1,2000})(?=\\n|\s|$)"
+)  # alone on its line, any sign may be in it
 
 # Which names ending in "key" are secret: those with such a word before it, and environment names.
 _SECRET_KEY = re.compile(
-    r"(?:api|access|secret|private|auth|encryption|signing|master|account|shared|service|subscription|deploy)[_.-]?$",
+    r"(?:api|access|secret|private|auth|encryption|signing|master|account|shared|service|subscription|deploy|app"
+    r"|application|consumer|client|license|webhook|hmac|jwt|session|admin|server|functions|ssh|rsa|aes|cipher|crypt\w?|licence)[_.-]?$",
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(
-    r"(?:^|[_.-])(?:public|primary|foreign|cache|sort|partition|row|hash|index|group|map|storage|max|min|num|total|next"
-    r"|page|start|stop|eos|bos|pad)_?$",
+    r"(?:^|[_.-])(?:public|publishable|primary|foreign|cache|sort|partition|row|hash|index|group|map|storage|max|min|num|total|next"
+    r"|page|start|stop|eos|bos|pad|by|from|of|no|is|has|with)[_.-]?$",
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(
-    r"\[redacted:|\$|%|\{|<|\*{3}|x{3,}$|X{3,}$|\.{3}|…|@|process\.env|import\.meta|os\.(?:environ|getenv)|env[.:\[]"
-    r"|vault:|secret://|op://|ref\+|arn:|file:|\(|\[|!|&|-----|[~.]{0,2}/[\w.-]+/[\w./-]*$"
+    r"\[redacted:|\$[A-Za-z_({]|\$\$|%[A-Za-z_({]|\{\{?[A-Za-z_$ %]|<[^>]{0,200}>?$|\*{3}|x{3,}$|X{3,}$|\.{3}|…"
+    r"|process\.env|import\.meta|os\.(?:environ|getenv)|env[.:\[]|vault:|secret://|op://|ref\+|arn:|file:|-----|[~.]{0,2}/[\w.-]+/[\w./-]*$"
+    r"|https?://[^\s:@]{1,200}$|#[0-9a-fA-F]{3,8}$"
+)
+_PLACEHOLDER_BARE = re.compile(r"[@!&*(\[{<$%](?!.*\d)|[A-Za-z_][\w.]*\[|!\w+\b|!!|&\w+$|\*\w+$|@\w+[./]|\(|\[|&&")
+_SAMPLE = re.compile(  # what documents show in a secret's place
+    r"(?i)(?:(?:your|my|insert|enter|replace|change)[-_ ]?|(?:the|some|an?|put|add|set)[-_ ])"
+    r"(?:own|real|actual|new|me\b|this|it\b|here|api|(?:\w{1,20}[-_])?(?:key|token|secret|password))"
+    r"|\w{0,40}(?:placeholder|changeme|dummy|redacted|example\.com)|(.)\1{5,}$|test[-_]?\w{0,40}(?:key|token|secret)$"
 )
 _PLAIN_WORDS = (
     "string str bytes bool boolean int integer number float any null none nil true false undefined required optional"
@@ -47,21 +72,27 @@ _PLAIN_WORDS = (
 )
 _NOT_SECRET = frozenset(_PLAIN_WORDS.split())
 _PATH_OF_NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$")
-_IDENTIFIER = re.compile(r"[A-Za-z_]+[0-9]{0,2}$")
+_IDENTIFIER = re.compile(r"[A-Za-z_]+(?:[0-9]{0,3}|[0-9]{1,3}[A-Za-z_]+)$")
+_IDENTIFIERS = re.compile(r"[A-Za-z_]+[0-9]{0,5}[A-Za-z_]*(?:\.[A-Za-z_]+[0-9]{0,3}[A-Za-z_]*)*$")
+_WORDS_ONLY = re.compile(r"[A-Za-z_. :/-]+$")
+_TOKEN = re.compile(r"[\w.~+/=:@%-]+$")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _DIGIT = re.compile(r"[0-9]")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_WORDY = re.compile(  # words with something between them, and what may be the last
+    r"(?:[A-Za-z]{1,14}[0-9]{0,4}[-_./]|v?[0-9]{1,4}[-_./]){1,20}(?:[A-Za-z]{1,14}[0-9]{0,4}|v?[0-9.]{1,8}|[0-9a-f]{7,64})$"
+    r"|(?:sha\d+|md5)[-:]"
+)
+_ENV = re.compile(
+    r"(?:^|[\n;&|]|\\n)\s*(?:ENV|ARG|setx|set\s+-\w+|(?:\w+ ){0,3}config(?:ure)?\s+set|secret\s+set|set)\s+"
+    r"(?:--\w+\s+)?\S{0,80}$"
+)
+_LINE = re.compile(r"(?:^|\n|\\n|\r)[+\- ]?\s{0,8}(?:export\s+)?$")
 
 
-def redact_assignments(text: str, counts: Counter[str]) -> str:
-    """The text without the values of secret names; what was taken out is added to the counts."""
-    kept: list[str] = []
-    done = 0
-    for start, end in sorted(set(_secrets(text))):
-        if start >= done:
-            counts[RULE] += 1
-            kept += [text[done:start], f"[redacted:{RULE}]"]
-            done = end
-    return "".join([*kept, text[done:]])
+def redact_assignments(text: str, taken: Taken) -> str:
+    """The text without the values of secret names; what was taken out is counted."""
+    return taken.cut(RULE, text, _secrets(text))
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int]]:
@@ -77,38 +108,95 @@ def _secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _value_after(text: str, at: int, word: str, operator: re.Match[str]) -> Iterator[tuple[int, int]]:
-    before = text[max(0, at - 80) : at]
+    before = text[max(0, at - 120) : at]
     prefix = before[len(before.rstrip(_NAME)) :]
-    value = next(filter(None, (pattern.match(text, operator.end()) for pattern in _VALUES)), None)
-    if value is not None and _names_a_secret(prefix, word) and _is_literal(prefix + word, operator[1], value):
+    name, sign = prefix + word, operator["sign"]
+    patterns = (_DOTENV, *_VALUES) if sign == "=" and _is_line(name, before[: len(before) - len(prefix)]) else _VALUES
+    value = next(filter(None, (pattern.match(text, operator.end()) for pattern in patterns)), None)
+    if value is None or not _could_be(value):
+        return
+    if not _names_a_secret(prefix, word):
+        certain = _may_name_one(prefix, word) and _looks_random(value["value"])
+    elif sign is None or sign.startswith(","):  # Two arguments, or a call: a label as often as not.
+        called = sign is None or re.search(r"\([\"']$", before[: len(before) - len(prefix)])
+        certain = bool(called and value["open"]) and _looks_random(value["value"], least=8)
+    elif not sign.strip():
+        certain = _is_flag(name, before) and _is_value(value["value"])
+    else:
+        certain = _is_literal(name, sign, value)
+    if certain:
         yield value.span("value")
 
 
+def _is_line(name: str, before: str) -> bool:
+    return name.isupper() and _LINE.search(before) is not None
+
+
+def _is_flag(name: str, before: str) -> bool:
+    """Whether white space assigns here: `--token value`, `ENV API_KEY value`."""
+    return name.startswith("--") or ("_" in name and _ENV.search(before) is not None)
+
+
+def _is_value(word: str) -> bool:
+    return not word.startswith("-") and not _WORDS_ONLY.match(word)
+
+
 def _names_a_secret(prefix: str, word: str) -> bool:
-    if _HARMLESS.search(prefix):
+    if _HARMLESS.search(prefix) or word.lower() in _MAYBE:
         return False
     if word in ("key", "Key", "KEY"):
         return _SECRET_KEY.search(prefix) is not None or (word == "KEY" and prefix.endswith("_"))
     if word.lower() in ("pass", "pwd"):  # "PASS: test_x" and PWD=/home are something else.
-        return prefix.endswith("_") or (word.lower() == "pwd" and not word.isupper())
+        return prefix.endswith(("_", "-", ".")) or prefix[-2:].lower() == "db" or word in ("Pass", "pwd", "Pwd")
     return True
 
 
-def _is_literal(name: str, operator: str, found: re.Match[str]) -> bool:
-    value, quoted = found["value"], bool(found["open"])
+def _may_name_one(prefix: str, word: str) -> bool:
+    if _HARMLESS.search(prefix):
+        return False
+    return not prefix[-1:].isalpha() or (word[0].isupper() and not prefix[-1:].isupper())
+
+
+def _could_be(found: re.Match[str]) -> bool:
+    """Whether the value is one at all, and none of those that stand in a secret's place."""
+    value = found["value"]
     if len(value) < 6 or _PLACEHOLDER.match(value) or value.lower() in _NOT_SECRET or _CONSTANT.match(value):
         return False
-    if not operator.strip():  # White space assigns only behind a flag: --token value.
-        return name.startswith("--") and not value.startswith("-")
+    return not _SAMPLE.match(value) and (bool(found["open"]) or not _PLACEHOLDER_BARE.match(value))
+
+
+def _is_literal(name: str, operator: str, found: re.Match[str]) -> bool:
+    value = found["value"]
     environment = name.strip("-.").isupper()
-    if quoted:  # Words in quotes are a label; but the environment has no labels.
+    if found["open"]:  # Words in quotes are a label; but the environment has no labels.
+        if "key" in name.lower() and _WORDS_ONLY.match(value):
+            return False
+        if name.lower().endswith("token") and not _TOKEN.match(value):  # a pattern that finds tokens
+            return False
         return " " not in value or (environment and _DIGIT.search(value) is not None)
     if value.isdigit() and len(value) < 8:
         return False
-    if _PATH_OF_NAMES.match(value) and not (len(value) >= 20 and _DIGIT.search(value)):
-        return False
+    if _PATH_OF_NAMES.match(value):  # Code, but for what a file of settings or a connection string holds.
+        setting = operator == "=" and (environment or name[0].isupper())
+        return (setting and len(value) >= 8 and _DIGIT.search(value) is not None) or _looks_random(value)
     if environment:  # FOO_TOKEN=value is an environment; in FOO_TOKEN = value a bare name may be code.
         return operator in ("=", ":", ": ") or not _IDENTIFIER.match(value)
     if _IDENTIFIER.match(value):
         return "pass" in name.lower() and value[-1].isdigit()
     return _DIGIT.search(value) is not None or re.search(r"[^\w.\[\]:/-]", value) is not None
+
+
+def _looks_random(value: str, least: int = 20) -> bool:
+    """Whether a value is more like what a generator made than like words: no blanks, mixed, with high entropy."""
+    if (
+        len(value) < least
+        or not _DIGIT.search(value)
+        or not re.search("[A-Za-z]", value)
+        or _UUID.match(value)
+        or _IDENTIFIERS.match(value)
+    ):
+        return False
+    if not re.fullmatch(r"[\w.~+/=@!#%^*?-]+", value) or _WORDY.match(value):
+        return False
+    share = [count / len(value) for count in Counter(value).values()]
+    return -sum(part * log2(part) for part in share) >= min(3.4, log2(len(value)) * 0.82)

@@ -6,7 +6,8 @@ Promise: linear time on any text; a marker that stands alone in code, with no ke
 from __future__ import annotations
 
 import re
-from collections import Counter
+
+from relay_git.contract.placeholder import Taken
 
 RULE = "private-key"
 
@@ -87,10 +88,10 @@ _FORWARD = _Reading(r"\\[nrt]")
 _BACK = _Reading(r"[nrt]\\")
 
 
-def redact_private_keys(text: str, counts: Counter[str]) -> str:
-    """The text without private keys; what was taken out is added to the counts."""
+def redact_private_keys(text: str, taken: Taken) -> str:
+    """The text without private keys; what was taken out is counted."""
     markers = list(_MARKER.finditer(text))
-    kept: list[str] = []
+    spans: list[tuple[int, int]] = []
     done = 0
     for position, marker in enumerate(markers):
         if marker.start() < done:
@@ -98,10 +99,9 @@ def redact_private_keys(text: str, counts: Counter[str]) -> str:
         following = markers[position + 1] if position + 1 < len(markers) else None
         start, end = _key_at(text, marker, following, done)
         if end > start:
-            counts[RULE] += 1
-            kept += [text[done:start], f"[redacted:{RULE}]"]
+            spans.append((start, end))
             done = end
-    return "".join([*kept, text[done:]])
+    return taken.cut(RULE, text, spans)
 
 
 def _key_at(text: str, marker: re.Match[str], following: re.Match[str] | None, done: int) -> tuple[int, int]:

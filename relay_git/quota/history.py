@@ -49,6 +49,7 @@ class History:
 
     folder: Path
     _last: dict[tuple[Account, bool, str, str], QuotaReading | Refusal] = field(default_factory=dict)
+    _read: dict[Account, tuple[tuple[int, int, int], Loaded]] = field(default_factory=dict)
 
     def record(self, account: Account, entries: Iterable[Entry], now: datetime) -> str:
         """Keep these, unless the same was just said; what hinders it in words, empty if nothing."""
@@ -66,8 +67,15 @@ class History:
             return f"the quota history {file} cannot be written: {error.strerror or error}"
 
     def load(self, account: Account) -> Loaded:
-        """All that is kept of an account, oldest first as it was written."""
-        return _load(self._file(account))
+        """All that is kept of an account, as it was written; a file that did not change is not read again."""
+        file = self._file(account)
+        with contextlib.suppress(OSError):
+            found = file.lstat()
+            version = (found.st_ino, found.st_size, found.st_mtime_ns)
+            if self._read.get(account, (None,))[0] != version:
+                self._read[account] = version, _load(file)
+            return self._read[account][1]
+        return _load(file)
 
     def accounts(self) -> tuple[Account, ...]:
         """Every account of which something is kept."""

@@ -177,3 +177,10 @@ def test_what_a_kill_left_of_a_compaction_is_in_nobodys_way(history: History) ->
 def test_no_line_whatever_raises(body: bytes) -> None:
     lines.entries(body)
     lines.is_newer(body)
+
+
+def test_what_another_process_has_added_is_seen(history: History) -> None:
+    history.record(CLAUDE, [read(0.4, 5)], NOW)
+    assert len(history.load(CLAUDE).entries) == 1
+    History(history.folder).record(CLAUDE, [read(0.5, 2)], NOW)
+    assert len(history.load(CLAUDE).entries) == 2

@@ -1,0 +1,273 @@
+"""The shapes of secrets, as data: what a key begins with, which letters follow, how many, and what must stand near.
+
+Promise: each pattern takes time linear in the text: what repeats is bounded, or is the last thing in it. Providers'
+prefixes are facts that they publish; where a prefix is short enough to begin a name in code, a digit is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HEX, _LOWER, _ALNUM, _UPPER = "0-9a-f", "0-9a-z", "A-Za-z0-9", "A-Z0-9"
+_WORD = "A-Za-z0-9_-"
+_BASE64 = "A-Za-z0-9+/="
+_DIGIT = r"(?=[A-Za-z_-]{0,200}[0-9])"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One family: cheap words of which one must occur, and what is replaced then (group `keep` is kept).
+
+    With `before`, only where that is found a little earlier in the same command.
+    """
+
+    name: str
+    needles: tuple[str, ...]
+    pattern: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A provider's key: one of the prefixes, then at least so many letters; with `exact` no more of them than that."""
+
+    name: str
+    prefixes: str
+    letters: str
+    least: int
+    digit: bool = False
+    exact: bool = False
+
+    def rule(self) -> Rule:
+        """What finds it."""
+        prefixes = tuple(self.prefixes.split())
+        digit = rf"(?=[{self.letters.replace('0-9', '')}]{{0,200}}[0-9])" if self.digit else ""
+        body = rf"[{self.letters}]{{{self.least}{'' if self.exact else ','}}}"
+        end = rf"(?![{self.letters}])" if self.exact else ""
+        return Rule(self.name, prefixes, f"(?:{'|'.join(map(re.escape, prefixes))}){digit}{body}{end}")
+
+
+_KEYS = (
+    _Key("anthropic-key", "sk-ant-", _WORD, 8),
+    _Key("openrouter-key", "sk-or-", _WORD, 16),
+    _Key("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None- sk-service-", _WORD, 12),
+    _Key("langfuse-key", "sk-lf-", _WORD, 20),
+    _Key("groq-key", "gsk_", _ALNUM, 20),
+    _Key("xai-key", "xai-", _ALNUM, 20),
+    _Key("huggingface-token", "hf_ api_org_", _ALNUM, 20),
+    _Key("perplexity-key", "pplx-", _ALNUM, 32),
+    _Key("replicate-token", "r8_", _ALNUM, 30, digit=True),
+    _Key("nvidia-key", "nvapi-", _WORD, 40, digit=True),
+    _Key("cerebras-key", "csk-", _LOWER, 40, digit=True),
+    _Key("fireworks-key", "fw_", _ALNUM, 22, digit=True),
+    _Key("tavily-key", "tvly-", _WORD, 20, digit=True),
+    _Key("langsmith-key", "lsv2_pt_ lsv2_sk_", f"{_HEX}_", 32),
+    _Key("elevenlabs-key", "sk_", _HEX, 48, exact=True),
+    _Key("github-token", "github_pat_", f"{_ALNUM}_", 20),
+    _Key("github-token", "ghp_ gho_ ghs_ ghu_ ghr_", _ALNUM, 20),
+    _Key(
+        "gitlab-token",
+        " ".join(f"gl{k}-" for k in ["pat", "dt", "rt", "cbt", "ptt", "ft", "imt", "agent", "oas", "soat", "ffct"]),
+        "A-Za-z0-9_.-",
+        16,
+    ),
+    _Key("atlassian-token", "ATATT3 ATCTT3 ATBB", "A-Za-z0-9_=-", 20, digit=True),
+    _Key("linear-key", "lin_api_ lin_oauth_", _ALNUM, 32),
+    _Key("notion-token", "ntn_ secret_", _ALNUM, 40, digit=True),
+    _Key("figma-token", "figd_ figu_", _WORD, 36, digit=True),
+    _Key("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_ whsec_", _ALNUM, 10),
+    _Key("square-token", "sq0atp- sq0csp- sq0idp-", _WORD, 20),
+    _Key("square-token", "EAAAE EAAAl EAAAF", _WORD, 55, digit=True),
+    _Key("shopify-token", "shpat_ shpca_ shppa_ shpss_ shptka_", "0-9a-fA-F", 32),
+    _Key("facebook-token", "EAAC EAAG EAAB EAAD", _ALNUM, 80, digit=True),
+    _Key("duffel-token", "duffel_live_ duffel_test_", _WORD, 40),
+    _Key("flutterwave-key", "FLWSECK_TEST- FLWSECK- FLWPUBK-", "A-Za-z0-9-", 20, digit=True),
+    _Key("easypost-key", "EZAK EZTK", _ALNUM, 54, digit=True),
+    _Key(
+        "slack-token", "xoxa- xoxb- xoxc- xoxe- xoxp- xoxr- xoxs- xoxd- xoxe.xoxb- xoxe.xoxp- xapp-", "A-Za-z0-9%-", 10
+    ),
+    _Key("twilio-key", "SK", _HEX, 32, exact=True),
+    _Key("brevo-key", "xkeysib- xsmtpsib-", "0-9a-zA-Z-", 60),
+    _Key("mailgun-key", "key- pubkey-", _HEX, 32, exact=True),
+    _Key("npm-token", "npm_", _ALNUM, 30),
+    _Key("rubygems-key", "rubygems_", _HEX, 40),
+    _Key("crates-token", "cio", _ALNUM, 32, digit=True, exact=True),
+    _Key("clojars-token", "CLOJARS_", _LOWER, 50),
+    _Key("docker-token", "dckr_pat_ dckr_oat_", _WORD, 20),
+    _Key("artifactory-token", "AKCp cmVmdGtu", _ALNUM, 50, digit=True),
+    _Key("buildkite-token", "bkua_", _LOWER, 30),
+    _Key("circleci-token", "CCIPAT_ CCIPRJ_", f"{_ALNUM}_", 30),
+    _Key("sonar-token", "squ_ sqp_ sqa_", _HEX, 40, exact=True),
+    _Key("sentry-token", "sntrys_ sntryu_", "A-Za-z0-9+/=_-", 40),
+    _Key("grafana-token", "glsa_ glc_", f"{_BASE64}_", 32, digit=True),
+    _Key("newrelic-key", "NRAK- NRII- NRJS- NRRA-", "A-Za-z0-9-", 18),
+    _Key("posthog-key", "phc_ phx_ phs_", _ALNUM, 40, digit=True),
+    _Key("postman-key", "PMAK-", "0-9a-f-", 50),
+    _Key("readme-key", "rdme_", _LOWER, 60),
+    _Key("typeform-token", "tfp_", _WORD, 40, digit=True),
+    _Key("prefect-key", "pnu_ pnb_", _ALNUM, 36, digit=True),
+    _Key("infracost-key", "ico-", _ALNUM, 32, digit=True),
+    _Key("aws-key-id", "AKIA ASIA ABIA ACCA", _UPPER, 16, exact=True),
+    _Key("aws-bedrock-key", "ABSK", _BASE64, 80, digit=True),
+    _Key("alibaba-key", "LTAI", _ALNUM, 16, digit=True),
+    _Key("tencent-key", "AKID", _ALNUM, 32, digit=True),
+    _Key("google-key", "AIza GOCSPX- ya29.", _WORD, 24),
+    _Key("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", _HEX, 40),
+    _Key("databricks-token", "dapi", _HEX, 32),
+    _Key("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", "A-Za-z0-9_.=-", 30),
+    _Key("supabase-key", "sbp_ sb_secret_", f"{_ALNUM}_", 30, digit=True),
+    _Key("vercel-token", "vercel_blob_rw_ vcp_ vci_ vca_", f"{_ALNUM}_", 24, digit=True),
+    _Key("netlify-token", "nfp_ nfc_", _ALNUM, 36),
+    _Key("fly-token", "fm1_ fm2_ fo1_ fm1r_ fm2r_ fm1a_", "A-Za-z0-9+/=_,-", 40, digit=True),
+    _Key("heroku-key", "HRKU-", _WORD, 36),
+    _Key("pulumi-token", "pul-", _HEX, 40, exact=True),
+    _Key("vault-token", "hvs. hvb. hvr.", _WORD, 24),
+    _Key("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim.", "A-Za-z0-9_.", 40),
+    _Key("onepassword-token", "ops_eyJ", "A-Za-z0-9+/=_-", 100),
+    _Key("tailscale-key", "tskey-", "A-Za-z0-9-", 20),
+    _Key("openshift-token", "sha256~", _WORD, 43, digit=True),
+    _Key("age-key", "AGE-SECRET-KEY-1", _UPPER, 40),
+    _Key("dropbox-token", "sl.", _WORD, 100),
+    _Key("cursor-key", "crsr_ key_", _HEX, 60),
+)
+"""Keys that their makers gave a prefix to."""
+
+
+# Not a secret, whatever stands before it: what is filled in later, what is taken out already.
+_FILLED_IN = r"(?!\[redacted:|\$[A-Za-z_({]|%[A-Za-z_({]|\{|<|\*{2}|\.{3}|[xX]{3})"
+# Words with a digit that prose says of a password: how it is stored, how long it is.
+_SAID_OF_IT = (
+    r"(?!(?:sha|md|base|argon|pbkdf|utf|bcrypt|scrypt|aes|hmac|oauth|rfc|ascii|v)[-_]?\d|rot13|ed25519"
+    r"|[\d,-]+-?(?:char|byte|bit|digit|letter|word|symbol|day|hour|min|sec|month|time|[dhms]\b))"
+)
+# Not inside of a longer word; the letter of a written escape such as \\n is not part of one.
+_ALONE = r"(?:(?<=\\[nrt])|(?<![\w~.-]))"
+_NO_USER = (  # what stands before "name@host" without being a user with a password
+    r"(?!(?i:mailto|e?-?mail|acct|sips?|xmpp|from|to|cc|bcc|author|by|contact|owner|ssh|s?ftp|git|npm|pkg|github|redacted):)"
+)
+
+
+def _rule(name: str, needles: str, pattern: str, before: str = "") -> Rule:
+    return Rule(name, tuple(needles.split("|")), pattern, before)
+
+
+_SHAPES = (
+    _rule("sk-key", "sk-", rf"sk-(?<![_-]sk-){_DIGIT}(?:[A-Za-z0-9]{{20,}}|[A-Za-z0-9_-]{{40,}})"),
+    _rule("sendgrid-key", "SG.", r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}"),
+    _rule("resend-key", "re_", r"re_[A-Za-z0-9]{6,12}_(?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{20,}"),
+    _rule("airtable-token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{60,}"),
+    _rule("dynatrace-token", "dt0", r"dt0[a-z]\d\d\.[A-Z0-9]{20,30}\.[A-Z0-9]{50,}"),
+    _rule("cloudflare-token", "v1.0-", r"v1\.0-[0-9a-f]{20,32}-[0-9a-f]{100,}"),
+    _rule("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}"),
+    _rule(
+        "pypi-token",
+        "pypi-",
+        r"pypi-(?:Ag|(?=[a-z0-9_-]{0,200}[A-Z])(?=[A-Za-z_-]{0,200}[0-9]))[A-Za-z0-9_-]{30,}",
+    ),
+    _rule("azure-secret", "Q~", rf"{_ALONE}[A-Za-z0-9_~.-]{{3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}(?![A-Za-z0-9_~-])"),
+    _rule(
+        "url-signature",
+        "sig=|ignature=",
+        r"(?P<keep>[?&](?:sig|(?:X-(?:Amz|Goog)-)?Signature)=)[A-Za-z0-9%/+]{40,120}={0,2}",
+    ),
+    _rule("telegram-token", ":AA", rf"{_ALONE}\d{{8,10}}:AA[A-Za-z0-9_-]{{33}}(?![A-Za-z0-9_-])"),
+    _rule(
+        "discord-token",
+        "M|N|O",
+        rf"{_ALONE}[MNO][A-Za-z0-9_-]{{23,25}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![\w.-])",
+    ),
+    _rule("mailchimp-key", "-us", rf"{_ALONE}[0-9a-f]{{32}}-us\d{{1,2}}(?!\w)"),
+    _rule("firebase-key", ":APA91b", rf"{_ALONE}[A-Za-z0-9_-]{{7,40}}:APA91b[A-Za-z0-9_-]{{100,}}"),
+    _rule(
+        "webhook",
+        "hooks.slack.com|discord|webhook.office.com|hooks.zapier.com",
+        r"(?P<keep>(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/\d{1,24}/"
+        r"|webhook\.office\.com/webhookb2/|hooks\.zapier\.com/hooks/catch/))[A-Za-z0-9/_@-]{12,}",
+    ),
+    # The look-ahead takes the first part whole, so that no step back into it costs time. A possessive repeat would say
+    # so more plainly, but Python before 3.11.5 gets those wrong.
+    _rule("jwt", "eyJ", r"eyJ(?=([A-Za-z0-9_-]{8,4096}))\1\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    _rule(
+        "url-password",
+        "://",
+        r"(?P<keep>://[^\s/:@\"'`<>\\]{0,200}:)"
+        r"(?!\[redacted:|\$[A-Za-z_({]|%[({s]|\{|<|\*+@|process\.env)[^\s/\"'`<>\\]{1,400}(?=@[A-Za-z0-9\[{$])",
+    ),
+    _rule(
+        "host-password",
+        "@",
+        rf"(?<![\w/:@.\[-])(?P<keep>{_NO_USER}[A-Za-z0-9_][A-Za-z0-9._-]{{0,63}}:){_FILLED_IN}"
+        r"[^\s/:@\"'`<>\\\[\](){},;|]{5,200}"
+        r"(?=@(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?::\d{2,5}\b|/[\w?]))",
+    ),
+    _rule(
+        "user-option",
+        "curl|wget|http|xh",
+        r"(?P<keep>(?<![^\s\"'\\,])(?:-[a-zA-Z]{0,6}[uU]|--user|--proxy-user)(?:[\"'\\,\s=]{0,6})[^\s:\"'`$\\,=<>]{1,100}:)"
+        rf"{_FILLED_IN}[^\s\"'`\\]{{1,400}}",
+        before=r"\b(?:curl|wget|https?|xh)(?:\.exe)?\b(?!:)(?:[^\n;|&]|\\\n|&(?!&))*\Z",
+    ),
+    _rule(
+        "command-password",
+        "sshpass|mysql|mariadb|redis-cli|docker|podman|helm|openssl|mongo|sqlcmd|ldapsearch|keytool|htpasswd|net use",
+        r"(?P<keep>\b(?:sshpass\s+-p|(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n;|&]{0,200}\s)?-p|redis-cli\s(?:[^\n;|&]{0,200}\s)?-a"
+        r"|(?:docker|podman|helm)\s(?:registry\s)?login\s(?:[^\n;|&]{0,200}\s)?-p|mongo(?:sh|dump|restore)?\s(?:[^\n;|&]{0,200}\s)?-p"
+        r"|sqlcmd\s(?:[^\n;|&]{0,200}\s)?-P|ldapsearch\s(?:[^\n;|&]{0,200}\s)?-w|keytool\s(?:[^\n;|&]{0,200}\s)?-(?:store|key)pass"
+        r"|htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*\s+\S{1,200}\s+\S{1,100}|openssl\s[^\n;|&]{0,200}pass\s(?:file|env)?pass:)(?:\s+|(?<=-p)|(?<=-P))"
+        rf"[\"']?){_FILLED_IN}(?![-~./]|\d+(?::\d+)?(?:\s|$))[^\s\"'`\\]{{4,200}}",
+    ),
+    _rule(
+        "openssl-password",
+        "pass:",
+        rf"(?P<keep>-(?:pass|passin|passout)\s+[\"']?pass:){_FILLED_IN}[^\s\"'`\\]{{4,200}}",
+    ),
+    _rule(
+        "sql-password",
+        "PASSWORD|IDENTIFIED|password|identified",
+        rf"(?P<keep>\b(?i:(?:IDENTIFIED\s+BY|(?:WITH\s+|ENCRYPTED\s+|SET\s+)?PASSWORD(?:\s*=)?)\s+(?:PASSWORD\s+)?'|SET\s+PASSWORD\s*=\s*'))"
+        rf"{_FILLED_IN}(?=[^'\s]{{0,100}}[0-9\W])[^'\s\\]{{5,200}}(?=')",
+        before=r"(?i:\b(?:create|alter|set|grant|identified)\b[^;]{0,400}\Z)",
+    ),
+    _rule(
+        "netrc-password",
+        "machine|default login",
+        rf"(?P<keep>\b(?:machine\s+\S{{1,200}}|default)\s+login\s+\S{{1,200}}\s+password\s+){_FILLED_IN}\S{{4,200}}",
+    ),
+    _rule(
+        "pgpass",
+        ":",
+        r"(?m:(?P<keep>^(?:[\w.*-]{1,100}):(?:\d{2,5}|\*):(?:[\w*-]{1,64}):(?:[\w.@-]{1,64}):))"
+        rf"{_FILLED_IN}(?=[^\s:]{{0,100}}[0-9\W])[^\s:\"'`<>\\]{{6,200}}(?=\s|\\n|$)",
+    ),
+    _rule(
+        "password-in-words",
+        "assword|asswd|assphrase|ASSWORD",
+        r"(?P<keep>\b(?i:(?:password|passwd|passphrase)\s(?:is|was|to)(?:\s(?:now|just|set\sto))?:?"
+        r"|(?:with|using|and|use|try|enter)\s(?:the\s)?(?:password|passwd|passphrase))\s{1,2}\\?[\"'`]?)"
+        rf"{_FILLED_IN}(?i:{_SAID_OF_IT})(?=[^\s\"'`<>\\]{{0,100}}[A-Za-z])(?=[^\s\"'`<>\\]{{0,100}}[0-9])"
+        r"(?![^\s\"'`]{0,100}[(/])[^\s\"'`<>\\]{6,100}?(?=[.,;:!?)\]]{0,3}(?:[\s\"'`<>\\]|$))",
+    ),
+    _rule(
+        "bearer",
+        "earer|BEARER",
+        r"(?P<keep>\b(?:[Bb]earer|BEARER)(?:\s+|%20))(?=[A-Za-z._~+/=-]*[0-9])[A-Za-z0-9._~+/=-]{12,}",
+    ),
+    _rule(
+        "authorization",
+        "uthorization|UTHORIZATION|uth-|UTH-",
+        r"(?P<keep>(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa]uth-[A-Za-z-]{1,20})\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"
+        r"(?:(?:[Bb]asic|[Bb]earer|[Tt]oken|[Dd]igest|[Aa]pi[Kk]ey|SSWS|Splunk|GenieKey)\s+(?:token=)?)?)"
+        r"(?!\[redacted:)(?:(?<=\s)(?=\S{8,})|(?=[A-Za-z._~+/=-]{0,200}\d))[A-Za-z0-9._~+/=-]{8,}",
+    ),
+    _rule(
+        "cookie",
+        "ookie",
+        r"(?P<keep>(?:[Cc]ookie|COOKIE)\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?:[\w.-]{1,64}=[^;\s\"'\\]{0,400};\s?){0,8}?"
+        r"[\w.-]{0,40}(?i:sess|sid|auth|token|jwt|csrf|remember)[\w.-]{0,40}=)"
+        r"(?!\[redacted:|\$|%|\{|<)(?=[^;\s\"'\\]{0,100}\d)[^;\s\"'\\]{12,4000}",
+    ),
+)
+
+
+RULES = (*(key.rule() for key in _KEYS), *_SHAPES)
