@@ -13,7 +13,6 @@ from relay_git.agents.agent import Permission, Unready
 from relay_git.agents.installed import installed, is_newer
 from relay_git.cli import interrupted
 from relay_git.cli.render import print_json, print_table
-from relay_git.contract.lifecycle import RESTS
 from relay_git.errors import ExitCode, RelayError
 from relay_git.git import hooks, worktree
 from relay_git.git.hooks import HookPlan, Route
@@ -100,8 +99,8 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
         except RelayError as error:
             yield Finding(session, BAD, str(error), error.hint)
             continue
-        if entry.state not in RESTS and not journal.is_running(repo, session):
-            yield Finding(session, NOTE, f"interrupted while {entry.state}", f"git relay resume {session}")
+        if (cut := interrupted.cut_off(repo, session, entry)) is not None:
+            yield Finding(session, NOTE, *cut)
 
 
 def _hooks(repo: Repo, store: Store) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from relay_git.ledger import journal
 from relay_git.ledger.key import load
 from relay_git.session import SessionId
 from relay_git.supervisor import landing
-from relay_git.supervisor.landing import How
+from relay_git.supervisor.halfway import How
 from relay_git.supervisor.run import Surroundings, take_up
 
 

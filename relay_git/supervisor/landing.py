@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
@@ -21,26 +20,10 @@ from relay_git.git.run import Git
 from relay_git.git.store import ZERO, Oid, RefUpdate
 from relay_git.ledger import journal, notes
 from relay_git.session import SessionId
-from relay_git.supervisor import handoff, recover
+from relay_git.supervisor import halfway, handoff, recover
+from relay_git.supervisor.halfway import How, Intent, Landed
 from relay_git.supervisor.process import Mark, end_tree
 from relay_git.supervisor.run import Run, Surroundings
-
-
-class How(StrEnum):
-    """How the work comes to the user's branch."""
-
-    MERGE = "merge"
-    SQUASH = "squash"
-    REBASE = "rebase"
-
-
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """The user's branch before and after; equal where there was nothing to land."""
-
-    branch: str
-    before: Oid
-    after: Oid
 
 
 def land(run: Run, how: How) -> Landed:
@@ -48,6 +31,9 @@ def land(run: Run, how: How) -> Landed:
     repo, store, session = run.around.repo, run.around.store, run.session
     _at_rest(run, f"git relay handoff {session}")
     git = _user_tree(repo)
+    _refuse_other_s(repo, session)
+    if (done := halfway.settle(run, git)) is not None:
+        return done
     branch = git.text("symbolic-ref", "--quiet", "--short", "HEAD", ok=(0, 1))
     before, base = repo.resolve("HEAD"), Oid(run.tip.entry.base_commit)
     if not branch or before is None:
@@ -64,17 +50,23 @@ def land(run: Run, how: How) -> Landed:
     if work is None:
         raise RepoError(f"the session's branch relay/{session} is gone", hint=f"git relay show {session}")
     _refuse_astray(run, git, stand, work, before)
-    if _reaches(git, work, before):
+    if _reaches(git, work, before) or _is_landed(run, git, work, before):
         return Landed(branch, before, before)
     tree, here = _no_conflict(git, before, work, session), store.commit(before)
     if how is How.SQUASH and here is not None and here.tree == tree:
         run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} has it all", snapshot=work, landed=before)
         return Landed(branch, before, before)
     _nothing_in_the_way(git, before, tree)
+    intent = Intent(how, str(repo.work_tree), branch, before, base, work, Oid(tree))
+    halfway.intend(run, intent)
     try:
         _bring(git, how, base, work, run)
+    except KeyboardInterrupt:
+        halfway.settle(run, git)
+        raise
     except RelayError as error:
-        _take_back(git, how)
+        halfway.take_back(git, how)
+        halfway.forget(run)
         now = repo.resolve("HEAD")
         if now != before:
             raise RepoError(
@@ -83,7 +75,7 @@ def land(run: Run, how: How) -> Landed:
             ) from error
         raise type(error)(f"{error}; your branch {branch} is as it was", hint=error.hint) from error
     after = repo.resolve("HEAD") or before
-    run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} to {after[:12]}", snapshot=work, landed=after)
+    halfway.record(run, intent, after)
     return Landed(branch, before, after)
 
 
@@ -94,23 +86,33 @@ def drop(run: Run, *, force: bool, purge: bool) -> tuple[str, ...]:
     """
     repo, session = run.around.repo, run.session
     dropped = run.tip.entry.event is Event.DROPPED
-    if dropped and not purge:
+    cut_off = dropped and not purge and _is_left(run)
+    if dropped and not purge and not cut_off:
         raise UserError(
             f"the session {session} is dropped already; its history is kept", hint=f"git relay drop --purge {session}"
         )
     if repo.git_dir == repo.worktree_git_dir(session) or repo.work_tree == run.worktree:
         raise UserError("you stand in the worktree that is to be dropped", hint=f"cd {repo.home}")
-    if not force:
+    if not force and not cut_off:
         _at_rest(run, f"git relay drop --force {session}")
         _refuse_loss(run, purge=purge)
     elif run.state not in RESTS:
         handoff.fence(run, None)  # its supervisor is gone, but an agent of it may still be at work
-    kept = "" if purge else _kept(run)
+    if not purge and not dropped:
+        # Before anything goes: HEAD of the worktree may be all that names a commit.
+        run.record(Event.DROPPED, reason="dropped by the user", snapshot=_kept(run), pid=0, pid_started=0, supervisor=0)
+    gone = [f"worktree {run.worktree}"] if os.path.lexists(run.worktree) else []
     for place in worktree.remove(repo, session):
         run.around.teller.say(f"note: a repository with commits of its own was in the worktree; it is kept in {place}")
-    if not purge:
-        run.record(Event.DROPPED, reason="dropped by the user", snapshot=kept, pid=0, pid_started=0, supervisor=0)
-    return (f"worktree {run.worktree}", *_take_refs(run.around, session, purge=purge))
+    return (*gone, *_take_refs(run.around, session, purge=purge))
+
+
+def _is_left(run: Run) -> bool:
+    """Whether a drop was cut off: something of the session still lies about."""
+    repo, session = run.around.repo, run.session
+    places = (run.worktree, repo.worktree_git_dir(session), repo.spool_dir(session), repo.log_dir(session))
+    left = any(os.path.lexists(place) for place in places)
+    return left or run.around.store.ref(worktree.branch_of(session)) is not None
 
 
 def raze(around: Surroundings, session: SessionId) -> tuple[str, ...]:
@@ -168,6 +170,14 @@ def _user_tree(repo: Repo) -> Git:
     return repo.git(safe=False)  # the user asked for it, so the user's own hooks run
 
 
+def _refuse_other_s(repo: Repo, session: SessionId) -> None:
+    """Half of another session's landing may lie in the tree, and only that session knows which half."""
+    for file in sorted(repo.relay_dir.glob(f"spool/*/{halfway.FILE}")):
+        other = file.parent.name
+        if other != session:
+            raise UserError(f"a landing of {other} was cut off before", hint=f"git relay land {other}")
+
+
 def _clean(git: Git) -> None:
     changed = git.run("status", "--porcelain", "-z", "--untracked-files=no").split(b"\0")
     if any(changed):
@@ -217,15 +227,6 @@ def _bring(git: Git, how: How, base: Oid, work: Oid, run: Run) -> None:
                     hint="git relay land --merge",
                 )
             git.run("cherry-pick", "--allow-empty", "--keep-redundant-commits", f"{base}..{work}")
-
-
-def _take_back(git: Git, how: How) -> None:
-    """End what stands half-done. Only git's own --abort moves HEAD, and only over picks that it made itself."""
-    if how is How.REBASE:
-        git.result("cherry-pick", "--abort")
-    git.result("merge", "--abort")
-    # The tree was clean before, so what differs from HEAD now is only what landing put there.
-    git.run("reset", "--quiet", "--merge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +351,12 @@ def _refuse_loose_files(run: Run, force: str) -> None:
             f"the worktree of {name} holds ignored files that no commit has ({shown})",
             hint=f"move them away, or: {force}",
         )
+
+
+def _is_landed(run: Run, git: Git, work: Oid, head: Oid) -> bool:
+    """Whether this branch has what was landed as other commits: a second time it would be there twice."""
+    told = (recorded.entry for recorded in journal.chain(run.around.store, run.session))
+    return any(e.landed and e.snapshot == work and _reaches(git, Oid(e.landed), head) for e in told)
 
 
 def _landed(run: Run) -> Oid | None:

@@ -24,8 +24,9 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NAMES = (
     (re.compile(r"carry-it-[0-9a-f]{4}"), "SESSION"),
     (re.compile(r"\.\d+\b"), ".PID"),
-    (re.compile(r"\b[0-9a-f]{2}/[0-9a-f]{38}\b"), "OBJECT"),
+    (re.compile(r"\b[0-9a-f]{2}/([0-9a-f]{38}|tmp_obj_\d+_\d+)\b"), "OBJECT"),
     (re.compile(r"/tmp\w+"), "/TMP"),
+    (re.compile(r"/[0-9a-f]{2}/TMP\b"), "/OBJECT"),
 )
 # What git is asked for that leaves the repository as it is.
 _LOOKS = frozenset(
@@ -59,7 +60,7 @@ _ACTS: dict[str, Callable[[str], bool]] = {
     "os.truncate": os.path.lexists,
     "os.utime": os.path.lexists,
 }
-_FAN_OUT = re.compile(r"/objects/[0-9a-f]{2}$")
+_FAN_OUT = re.compile(r"/(objects|fresh/\w+)/[0-9a-f]{2}$")
 
 # Does the half of an act that a cut leaves behind; what comes back makes that undone.
 Tear = Callable[[], Callable[[], object]]

@@ -338,6 +338,10 @@ def test_a_landing_that_was_taken_back_or_outgrown_does_not_count_as_landed(land
     assert relay("drop", cwd=landed.path).rc == 0
 
 
+def sessions(repo: Repo) -> list[str]:
+    return repo.git("for-each-ref", "--format=%(refname:lstrip=3)", "refs/relay/sessions/").split()
+
+
 def forget(repo: Repo) -> None:
     """Let git take all that no ref reaches."""
     repo.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
@@ -484,6 +488,85 @@ def test_hints_name_the_main_work_tree_where_the_git_dir_lies_apart(landed, tmp_
     assert relay("status", cwd=place).stdout == relay("status", cwd=landed.path).stdout
     assert relay("land", cwd=landed.path).rc == 0
     assert relay("drop", cwd=landed.path).rc == 0
+
+
+def cut_off(landed, relay) -> str:
+    """A landing whose git and git relay are killed when the tree has the work and HEAD has not; the session."""
+    kill = "kill -9 $(ps -o ppid= -p $PPID) $PPID"
+    hook = landed.write(".git/hooks/pre-merge-commit", f"#!/bin/sh\n{kill}\n")
+    hook.chmod(0o755)
+    assert relay("land", cwd=landed.path).rc == -9
+    hook.unlink()
+    return only_session(landed.path)
+
+
+def test_a_landing_that_was_cut_off_is_told_by_every_command_and_taken_back_by_the_next(landed, relay) -> None:
+    head, session = landed.head, cut_off(landed, relay)
+    (landed.path / "two.txt").write_text("")  # as far as git had come in writing it
+    (landed.path / ".git/index.lock").touch()
+    note = f"note: {session} is landed by half, or nobody wrote down that it is; to go on: git relay land {session}"
+    assert note in relay("status", cwd=landed.path).stderr
+    assert "is landed by half" in relay("doctor", cwd=landed.path).stdout
+    ran = relay("land", cwd=landed.path)
+    assert (ran.rc, ran.stderr.split("\n")[1]) == (0, f"an earlier landing of {session} was cut off: it was taken back")
+    assert (landed.path / "two.txt").read_text() == "2\n"
+    assert (landed.git("rev-parse", "HEAD^1"), landed.git("status", "--porcelain")) == (head, "")
+    assert relay("status", cwd=landed.path).stderr == ""
+
+
+def test_what_the_user_has_written_since_a_landing_was_cut_off_is_not_touched(landed, relay) -> None:
+    session = cut_off(landed, relay)
+    landed.write("two.txt", "2, and a thought of mine\n")
+    before = photograph(landed.path)
+    ran = relay("land", cwd=landed.path)
+    assert ran.rc == 1
+    assert "two.txt holds something else by now; nothing was touched" in ran.stderr
+    assert f"then: git relay land {session}" in ran.stderr
+    assert photograph(landed.path) == before
+    (landed.path / "two.txt").unlink()
+    landed.write("README.md", "an edit of mine elsewhere\n")
+    assert "your work tree has uncommitted changes" in relay("land", cwd=landed.path).stderr
+    assert landed.git("status", "--porcelain") == " M README.md"
+
+
+def test_half_of_a_landing_stops_that_of_another_session_and_leads_to_the_place_where_it_lies(
+    landed, relay, demo, tmp_path
+) -> None:
+    session = cut_off(landed, relay)
+    assert relay("start", "another", "--agent", "demo", cwd=landed.path).rc == 0
+    (other,) = (s for s in sessions(landed) if s != session)
+    ran = relay("land", other, cwd=landed.path)
+    assert (ran.rc, f"hint: git relay land {session}\n" in ran.stderr) == (2, True)
+    linked = Repo(tmp_path / "linked")
+    landed.git("worktree", "add", "-q", "-b", "feature", str(linked.path))
+    assert f"hint: cd {landed.path} && git relay land {session}" in relay("land", session, cwd=linked.path).stderr
+
+
+def test_a_landing_taken_back_by_hand_is_forgotten_and_a_commit_made_since_is_kept(landed, relay) -> None:
+    cut_off(landed, relay)
+    landed.git("reset", "--quiet", "--hard")
+    head = landed.commit("mine since", {"mine.txt": "mine\n"})
+    ran = relay("land", cwd=landed.path)
+    assert ran.rc == 0
+    assert landed.git("rev-parse", "HEAD^1") == head
+
+
+def test_a_tree_that_another_git_has_locked_is_named_before_anything_is_touched(landed, relay) -> None:
+    (landed.path / ".git/index.lock").touch()
+    ran = relay("land", cwd=landed.path)
+    assert ran.rc == 1
+    assert f"it is locked by {landed.path}/.git/index.lock" in ran.stderr
+    (landed.path / ".git/index.lock").unlink()
+    assert landed.git("status", "--porcelain") == ""
+
+
+def test_rebasing_a_second_time_brings_nothing_twice(landed, relay) -> None:
+    landed.commit("meanwhile", {"mine.txt": "mine\n"})
+    assert relay("land", "--rebase", cwd=landed.path).rc == 0
+    head = landed.head
+    ran = relay("land", "--rebase", cwd=landed.path)
+    assert (ran.rc, landed.head) == (0, head)
+    assert "nothing to land: main already has all of" in ran.stdout
 
 
 def test_squashing_what_the_branch_has_already_says_so_and_the_session_can_be_dropped(landed, relay) -> None:
