@@ -7,6 +7,7 @@ understand and never raises on it. What a tool cannot do is a typed `Unsupported
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -91,7 +92,8 @@ class Launch:
     `grants` says in words what the agent may do. `ends_turn` says that a hook of the tool's own, given for this run
     only, ends the turn after a tool call when `end-turn` stands in the `relay` folder of the worktree's git dir.
     `hides_git_config` says that the tool's commands do not see the user's own git configuration, so that who commits
-    has to be handed over.
+    has to be handed over. `repeats` says that the transcript of a run that goes on from an earlier session holds that
+    one's records as well.
     """
 
     argv: tuple[str, ...]
@@ -103,6 +105,18 @@ class Launch:
     drop_env: tuple[str, ...] = ()
     ends_turn: bool = False
     hides_git_config: bool = False
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The files that make up one session, each below `home`, the folder that an account of the tool has to itself.
+
+    Laid at the same place below the home of another account, they are the same session there.
+    """
+
+    home: Path
+    files: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +230,16 @@ class Tool(Protocol):
 
 
 class Agent(Tool, Protocol):
-    """A tool that can be started as well; `unconfined` says why it has no sandbox that would do, empty where it has."""
+    """A tool that can be started as well.
+
+    `unconfined` says why it has no sandbox that would do, empty where it has; `unresumable` why it cannot go on in a
+    session of its own, empty where it can. `channel` is the way by which it is told what to do, in words.
+    """
 
     unconfined: str
     account: LoginPlace
+    unresumable: str
+    channel: str
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether the tool is installed, signed in and able to keep the permission, without starting it."""
@@ -228,6 +248,21 @@ class Agent(Tool, Protocol):
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt."""
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start a headless run that has all of this session in mind, and this prompt as what is said next.
+
+        It goes on in a copy of the session, so that it can be tried again; Copilot CLI alone goes on in the session
+        itself.
+        """
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """Say which files a session is made of, so that it can be laid into the home of another account."""
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that the account has to itself: configuration, login and sessions."""
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What a line of stdout says, read at that moment, on the tool's own channel; prose and output say nothing."""
@@ -253,6 +288,11 @@ class HasTui(Protocol):
 
         In a TUI the user may begin another session at any moment.
         """
+
+
+def is_plain(native_id: str) -> bool:
+    """Whether an id that a tool or its transcript told can stand in a command line, and be nothing else there."""
+    return re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", native_id) is not None
 
 
 def pointer(brief: Path) -> str:

@@ -24,6 +24,7 @@ from relay_git.agents.agent import (
     Following,
     Found,
     Heard,
+    Kept,
     Launch,
     LoginPlace,
     Permission,
@@ -41,6 +42,7 @@ from relay_git.agents.unconfined import not_confined
 
 HISTORY = ".aider.chat.history.md"
 _PROMPT = "message.md"
+_MAX_HISTORY = 16 << 20
 _KEYS = (
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -65,7 +67,6 @@ _OPTIONS = (
     "--no-show-model-warnings",
     "--no-detect-urls",  # it would fetch every address in the prompt
     "--no-gitignore",
-    "--no-restore-chat-history",
 )
 
 
@@ -78,6 +79,8 @@ class Aider:
     last_seen = "0.86.2"
     unconfined = _WHY
     account = LoginPlace("", _KEYS)
+    unresumable = ""
+    channel = "a message file in the leg's private folder"
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self._zone = zone
@@ -101,10 +104,33 @@ class Aider:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt in a file."""
+        return self._headless(place, prompt, ready, permission, b"")
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on with a copy of this history, which aider reads back."""
+        path = self.transcript(native_id, place.worktree, env)
+        before = shelf.content(path, _MAX_HISTORY) if path is not None else None
+        if not before:
+            return Unsupported(f"its history is not there, is empty, or has more than {_MAX_HISTORY >> 20} MiB")
+        return self._headless(place, prompt, ready, permission, before)
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """Nothing: a leg's history lies in its private folder, which every account finds."""
+        return Kept(self.home(env), ())
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that its keys and settings are looked for in."""
+        return home(env)
+
+    def _headless(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, before: bytes
+    ) -> Launch | Unsupported:
         if permission is not Permission.FULL:
             return Unsupported(_WHY)
         native_id = str(uuid.uuid4())
-        argv = [str(ready.program), *_OPTIONS]
+        argv = [str(ready.program), *_OPTIONS, f"--{'' if before else 'no-'}restore-chat-history"]
         argv += ["--chat-history-file", str(place.private_dir / f"{native_id}.md")]
         argv += ["--input-history-file", str(place.private_dir / "input-history")]
         argv += ["--message-file", str(place.private_dir / _PROMPT)]
@@ -114,7 +140,7 @@ class Aider:
             grants += (_NO_MAP,)
         # A message that begins so would be a command to aider, or to the shell.
         words = f" {prompt}" if prompt.startswith(("/", "!")) else prompt
-        files = {_PROMPT: words.encode("utf-8", "replace"), f"{native_id}.md": b""}
+        files = {_PROMPT: words.encode("utf-8", "replace"), f"{native_id}.md": before}
         # Where a provider's error names an address, it would be opened, with all questions answered by yes.
         return Launch(tuple(argv), b"", {"BROWSER": "true"}, grants, files, native_id)
 

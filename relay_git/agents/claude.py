@@ -27,6 +27,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -37,6 +38,7 @@ from relay_git.agents.agent import (
     Retrying,
     Unready,
     Unsupported,
+    is_plain,
     pointer,
 )
 from relay_git.agents.claude_limits import event_notice, retry_notice, stdout_notice
@@ -67,6 +69,8 @@ class Claude:
     last_seen = "2.1.332"
     unconfined = ""
     account = LoginPlace("CLAUDE_CONFIG_DIR", _KEYS, ("auth", "login"))
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Claude Code is installed, signed in and able to keep the permission."""
@@ -93,8 +97,25 @@ class Claude:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin."""
+        return self._headless(place, prompt, ready, permission, env)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in a copy of this session; what it is told comes as its next prompt.
+
+        A resumed session is sent the system prompt that it began with, so that nothing could come by that.
+        """
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        return self._headless(place, prompt, ready, permission, env, "--resume", native_id, "--fork-session")
+
+    def _headless(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str], *before: str
+    ) -> Launch | Unsupported:
         native_id = str(uuid.uuid4())
-        argv = [str(ready.program), "-p", "--output-format", "stream-json", "--verbose", "--session-id", native_id]
+        argv = [str(ready.program), *before, "-p", "--output-format", "stream-json", "--verbose"]
+        argv += ["--session-id", native_id]
         more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
         settings: dict[str, object] | Unsupported = {}
         mode, grants = "bypassPermissions", _FULL_GRANTS
@@ -107,7 +128,14 @@ class Claude:
         argv += ["--permission-mode", mode, "--settings", str(place.private_dir / SETTINGS_FILE)]
         files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place), indent=1).encode()}
         words = prompt.encode("utf-8", "replace")
-        return Launch(tuple(argv), words, more, grants, files, native_id, ends_turn=True)
+        return Launch(tuple(argv), words, more, grants, files, native_id, ends_turn=True, repeats=bool(before))
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The transcript, and what lies in the folder beside it: its subagents, results too long for it."""
+        path = self.transcript(native_id, worktree, env)
+        if path is None:
+            return Unsupported("its transcript is not there")
+        return Kept(self.home(env), (path, *shelf.below(path.with_suffix(""))))
 
     def launch_tui(
         self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -136,6 +164,10 @@ class Claude:
         found = shelf.files(_folder(worktree, env), 0, _id_in_name)
         here = str(worktree)
         return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)))
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return config_dir(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers, tool results and retries say nothing of a limit."""

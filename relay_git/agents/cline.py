@@ -22,6 +22,7 @@ from relay_git.agents.agent import (
     Following,
     Found,
     Heard,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -61,6 +62,8 @@ class Cline:
     last_seen = "3.0.65"
     unconfined = _WHY
     account = LoginPlace("CLINE_DATA_DIR", command=("auth",))
+    unresumable = "Cline's CLI goes on in a session of its own only at a terminal"
+    channel = "a prompt that names a file in the leg's private folder"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Cline's CLI is installed, has a provider, and may do what it would do."""
@@ -88,6 +91,20 @@ class Cline:
             _SESSIONS: str(place.private_dir / native_id),
         }
         return Launch(argv, b"", more, full_grants(self.name), {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Cline does that only at a terminal."""
+        return Unsupported(self.unresumable)
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """Nothing: a session that cannot go on need not be laid elsewhere."""
+        return Unsupported(self.unresumable)
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return _data(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event of `--json` says; what tools and the model say is never a limit."""

@@ -23,6 +23,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -31,6 +32,7 @@ from relay_git.agents.agent import (
     Ready,
     Unready,
     Unsupported,
+    is_plain,
     pointer,
 )
 from relay_git.agents.codex_limits import sentence_notice
@@ -61,6 +63,8 @@ class Codex:
     last_seen = "0.171.0"
     unconfined = ""
     account = LoginPlace("CODEX_HOME", ("CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"), ("login",))
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Codex is installed and signed in; its sandbox comes with it."""
@@ -81,15 +85,37 @@ class Codex:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin; Codex chooses its session id."""
-        argv = [str(ready.program), "exec", "--json", "-c", "tools.update_plan.enabled=true"]
+        return self._headless(place, prompt, ready, permission, env)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in a copy of this session; what it is told comes as its next prompt.
+
+        A resumed session keeps the developer instructions that it began with, so that nothing could come by those.
+        """
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        return self._headless(place, prompt, ready, permission, env, native_id)
+
+    def _headless(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str], *before: str
+    ) -> Launch | Unsupported:
+        argv = [str(ready.program), "exec", *(["fork"] if before else []), "--json"]
+        argv += ["-c", "tools.update_plan.enabled=true"]
         if permission is Permission.FULL:
-            argv += ["--dangerously-bypass-approvals-and-sandbox", "-"]
+            argv += ["--dangerously-bypass-approvals-and-sandbox", *before, "-"]
             return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _FULL_GRANTS, {})
         branches = place.common_dir / "refs" / "heads" / "relay"
         if not branches.is_dir():
             return Unsupported(f"{branches} does not exist: Codex's sandbox could not commit")
-        argv += ["-c", 'approval_policy="never"', *sandbox_options(place, _config(env)), "-"]
+        argv += ["-c", 'approval_policy="never"', *sandbox_options(place, _config(env)), *before, "-"]
         return Launch(tuple(argv), prompt.encode("utf-8", "replace"), {}, _SANDBOX_GRANTS, {})
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The rollout; those of its subagents stay where they are, since nothing of theirs is asked again."""
+        path = self.transcript(native_id, worktree, env)
+        return Kept(self.home(env), (path,)) if path is not None else Unsupported("its rollout is not there")
 
     def launch_tui(
         self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
@@ -111,6 +137,10 @@ class Codex:
         """The thread of the user's that was written last in this worktree; Codex tells its id nowhere else."""
         sessions = shelf.files(codex_home(env) / "sessions", 3, _id_in_name)
         return shelf.newest(sessions, since, lambda path: _is_users_thread(path, worktree))
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return codex_home(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event of `exec --json` says; items are what the agent does and never a limit."""

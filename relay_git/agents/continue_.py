@@ -20,6 +20,7 @@ from relay_git.agents.agent import (
     Following,
     Found,
     Heard,
+    Kept,
     Launch,
     LoginPlace,
     Permission,
@@ -51,6 +52,8 @@ class Continue:
     last_seen = "1.5.47"
     unconfined = _WHY
     account = LoginPlace("CONTINUE_GLOBAL_DIR", _KEYS, ("login",))
+    unresumable = "Continue's CLI does not tell which session a copied one is, so that nobody could watch it"
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether `cn` is installed, has a model to work with, and may do what it would do."""
@@ -74,9 +77,23 @@ class Continue:
         # The last option is -p: a word after it would be taken for the prompt, and stdin be left unread.
         argv = (str(ready.program), "--auto", "-p")
         more = {"CONTINUE_CLI_TEST_SESSION_ID": native_id, "CONTINUE_CLI_AUTO_UPDATED": "1"}
-        return Launch(
-            argv, prompt.encode("utf-8", "replace"), more, full_grants(self.name), {}, native_id, drop_env=_DEAF
-        )
+        words, grants = prompt.encode("utf-8", "replace"), full_grants(self.name)
+        return Launch(argv, words, more, grants, {}, native_id, drop_env=_DEAF)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Its `--fork` would, and tells nobody the id of the copy, so that the run could not be watched."""
+        return Unsupported(self.unresumable)
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The session's file."""
+        path = self.transcript(native_id, worktree, env)
+        return Kept(self.home(env), (path,)) if path is not None else Unsupported("its session was never written")
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return _home(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """Nothing: what `cn` prints is the model's answer."""

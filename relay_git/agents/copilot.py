@@ -11,6 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl, meters, shelf
@@ -21,6 +22,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -31,6 +33,7 @@ from relay_git.agents.agent import (
     Retrying,
     Unready,
     Unsupported,
+    is_plain,
 )
 from relay_git.agents.copilot_reader import CopilotFollower, error_notice
 from relay_git.agents.draft import cut
@@ -54,6 +57,8 @@ class Copilot:
     last_seen = "1.0.102"
     unconfined = "Copilot CLI cannot be confined for one run: its sandbox is a setting of your own files"
     account = LoginPlace("COPILOT_HOME", _KEYS, ("login",))
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Copilot CLI is installed and signed in."""
@@ -71,19 +76,29 @@ class Copilot:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin."""
-        if permission is Permission.SANDBOX:
-            return Unsupported("Copilot CLI cannot be confined for one run")
         native_id = str(uuid.uuid4())
-        argv = (
-            str(ready.program),
-            "--output-format",
-            "json",
-            "--session-id",
-            native_id,
-            "--allow-all",
-            "--no-ask-user",
-        )
-        return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
+        return _headless(prompt, ready, permission, native_id, "--session-id", native_id)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in this session: Copilot CLI makes no copy of one."""
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        plan = _headless(prompt, ready, permission, native_id, f"--resume={native_id}")
+        return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """All of the session's folder but the locks of processes that are at it."""
+        events = self.transcript(native_id, worktree, env)
+        if events is None:
+            return Unsupported("its events are not there")
+        files = (path for path in shelf.below(events.parent) if not path.name.endswith(".lock"))
+        return Kept(self.home(env), tuple(files))
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return copilot_home(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one event says; answers and tool results say nothing of a limit."""
@@ -140,6 +155,13 @@ def copilot_home(env: Mapping[str, str]) -> Path:
     """The folder that holds Copilot's settings, login and sessions."""
     chosen = env.get("COPILOT_HOME")
     return Path(chosen) if chosen else home(env) / ".copilot"
+
+
+def _headless(prompt: str, ready: Ready, permission: Permission, native_id: str, *session: str) -> Launch | Unsupported:
+    if permission is Permission.SANDBOX:
+        return Unsupported("Copilot CLI cannot be confined for one run")
+    argv = (str(ready.program), "--output-format", "json", *session, "--allow-all", "--no-ask-user")
+    return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants("copilot"), {}, native_id)
 
 
 def _signed_in(env: Mapping[str, str]) -> str:

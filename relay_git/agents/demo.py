@@ -12,6 +12,7 @@ import re
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
@@ -22,6 +23,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -31,6 +33,7 @@ from relay_git.agents.agent import (
     Retrying,
     Unready,
     Unsupported,
+    is_plain,
 )
 from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
 from relay_git.agents.homes import home
@@ -41,6 +44,7 @@ from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, Session
 
 PROGRAM = "relay_git.agents.demo_agent"
 TUI_PROGRAM = "relay_git.agents.demo_tui"
+RESUMES = "RELAY_DEMO_RESUMES"
 TITLE = "demo agent (scripted, no model)"
 _SESSION_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _GRANTS = (
@@ -58,18 +62,36 @@ class Demo:
     last_seen = "1"
     unconfined = "the demo agent has no sandbox: commands in its script can do all that your user may do"
     account = LoginPlace("RELAY_DEMO_HOME", ("RELAY_DEMO_KEY",))
+    unresumable = "the demo agent plays a script and remembers nothing (with RELAY_DEMO_RESUMES=1 it pretends to)"
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """It is always there: it comes with git relay and needs no login."""
         return Ready(Path(sys.executable), evidence="it needs no login")
 
-    def launch(
-        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
-    ) -> Launch | Unsupported:
+    def launch(self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]) -> Launch:
         """Say how to start the scripted program."""
         native_id = str(uuid.uuid4())
         argv = (str(ready.program), "-m", PROGRAM, "--session-id", native_id)
         return Launch(argv, prompt.encode("utf-8", "replace"), {}, _GRANTS, {}, native_id)
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to start the program with a copy of this session's transcript before its own."""
+        if env.get(RESUMES) != "1" or not is_plain(native_id):
+            return Unsupported(self.unresumable)
+        plan = self.launch(place, prompt, ready, permission, env)
+        return replace(plan, argv=(*plan.argv, "--resume", native_id), repeats=True)
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The transcript."""
+        path = self.transcript(native_id, worktree, env)
+        return Kept(self.home(env), (path,)) if path is not None else Unsupported("its transcript is not there")
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder above that of its transcripts."""
+        return sessions_dir(env).parent
 
     def launch_tui(
         self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]

@@ -307,14 +307,22 @@ def main(argv: list[str] | None = None) -> int:
     """Play the script of this leg."""
     parser = argparse.ArgumentParser(prog="demo-agent", description=f"git relay's {TITLE}")
     parser.add_argument("--session-id", required=True)
-    session: str = parser.parse_args(argv).session_id
+    parser.add_argument("--resume", default="")
+    words = parser.parse_args(argv)
+    session: str = words.session_id
     worktree = Path.cwd().resolve()
     prompt = sys.stdin.buffer.read(MAX_PROMPT).decode("utf-8", "replace")
     folder = sessions_dir(os.environ)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    past = folder / f"{words.resume}.jsonl"
+    if words.resume and not past.is_file():
+        print(f"demo agent: no session {words.resume}", file=sys.stderr)
+        return 1
     with (folder / f"{session}.jsonl").open("ab") as transcript, contextlib.suppress(BrokenPipeError):
         play = Play(session, transcript, worktree, prompt)
         branch = str(play.run(["git", "branch", "--show-current"])["output"]).strip()
+        if words.resume:
+            transcript.write(past.read_bytes())
         play.note("session", id=session, cwd=str(worktree), branch=branch, version=VERSION, title=TITLE)
         play.note("prompt", text=prompt)
         play.tell("session", id=session, title=TITLE)

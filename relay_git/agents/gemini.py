@@ -1,7 +1,8 @@
 """Gemini CLI: how it is started, where its sessions lie, and what its stdout says.
 
-Promise: the prompt goes in by stdin and never by argv. A session is never resumed: a resume in a later minute makes
-Gemini CLI delete the transcript at its next start.
+Promise: the prompt goes in by stdin and never by argv. A session is never resumed where it lies, since a resume in a
+later minute makes Gemini CLI delete the transcript at its next start: it goes on in a session that is read from the
+file of the old one.
 
 Last seen: 0.61.0.
 """
@@ -12,6 +13,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
@@ -22,6 +24,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -53,6 +56,8 @@ class Gemini:
     last_seen = "0.61.0"
     unconfined = "Gemini CLI's sandbox is a container, which does not hold the git dir of a session's worktree"
     account = LoginPlace("GEMINI_CLI_HOME", _KEYS, hint="choose how to sign in, then leave it with /quit")
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Gemini CLI is installed and signed in."""
@@ -70,21 +75,30 @@ class Gemini:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin."""
-        if permission is Permission.SANDBOX:
-            return Unsupported("Gemini CLI's sandbox does not hold the git dir of a session's worktree")
         native_id = str(uuid.uuid4())
-        argv = (
-            str(ready.program),
-            "--yolo",
-            "--skip-trust",
-            "--output-format",
-            "stream-json",
-            "--session-id",
-            native_id,
-        )
-        words = prompt.encode("utf-8", "replace")
-        # Its shell tool points git's global and system configuration at nothing.
-        return Launch(argv, words, {}, full_grants(self.name), {}, native_id, hides_git_config=True)
+        plan = _headless(prompt, ready, permission, "--session-id", native_id)
+        return replace(plan, native_id=native_id) if isinstance(plan, Launch) else plan
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in a session that Gemini CLI makes from this one's file."""
+        path = self.transcript(native_id, place.worktree, env)
+        if path is None:
+            return Unsupported("its transcript is not there")
+        plan = _headless(prompt, ready, permission, "--session-file", str(path))
+        return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The session's file, and those of its subagents in the folder beside it."""
+        path = self.transcript(native_id, worktree, env)
+        if path is None:
+            return Unsupported("its transcript is not there")
+        return Kept(self.home(env), (path, *shelf.below(path.parent / native_id)))
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return gemini_home(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers and tool results say nothing of a limit."""
@@ -143,6 +157,15 @@ def gemini_home(env: Mapping[str, str]) -> Path:
 def _signed_in(env: Mapping[str, str]) -> str:
     logins = ("oauth_creds.json", "gemini-credentials.json")
     return evidence(env, (*_KEYS, *_CLOUDS), (gemini_home(env) / name for name in logins))
+
+
+def _headless(prompt: str, ready: Ready, permission: Permission, *session: str) -> Launch | Unsupported:
+    if permission is Permission.SANDBOX:
+        return Unsupported("Gemini CLI's sandbox does not hold the git dir of a session's worktree")
+    argv = (str(ready.program), "--yolo", "--skip-trust", "--output-format", "stream-json", *session)
+    words = prompt.encode("utf-8", "replace")
+    # Its shell tool points git's global and system configuration at nothing.
+    return Launch(argv, words, {}, full_grants("gemini"), {}, hides_git_config=True)
 
 
 def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:

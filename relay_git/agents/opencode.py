@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
@@ -22,6 +23,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -30,6 +32,7 @@ from relay_git.agents.agent import (
     Ready,
     Unready,
     Unsupported,
+    is_plain,
 )
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home
@@ -73,6 +76,8 @@ class Opencode:
     last_seen = "1.18.33"
     unconfined = "opencode has no sandbox: its commands can do all that your user may do"
     account = LoginPlace("XDG_DATA_HOME", _KEYS, ("auth", "login"))
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether opencode is installed and has a provider; it has no sandbox."""
@@ -90,9 +95,31 @@ class Opencode:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin; opencode chooses its session id."""
+        return self._headless(place, prompt, ready, permission, env, "--title", f"git relay: {place.branch}")
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in a copy of this session."""
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        plan = self._headless(place, prompt, ready, permission, env, "--session", native_id, "--fork")
+        return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """Nothing that could be laid elsewhere."""
+        return Unsupported("its sessions are rows of one database, which is not taken apart")
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its login and sessions."""
+        return data_dir(env)
+
+    def _headless(
+        self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str], *more_words: str
+    ) -> Launch | Unsupported:
         if permission is Permission.SANDBOX:
             return Unsupported("opencode has no sandbox")
-        argv = (str(ready.program), "run", "--format", "json", "--auto", "--title", f"git relay: {place.branch}")
+        argv = (str(ready.program), "run", "--format", "json", "--auto", *more_words)
         content = _with_plugin(env.get(_CONTENT, ""), place.private_dir / PLUGIN)
         more = {_CONTENT: content} if content else {}
         files = {PLUGIN: _PLUGIN.encode()} if content else {}

@@ -11,6 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
@@ -21,6 +22,7 @@ from relay_git.agents.agent import (
     Found,
     Heard,
     Identified,
+    Kept,
     Launch,
     Limited,
     LoginPlace,
@@ -30,6 +32,7 @@ from relay_git.agents.agent import (
     Retrying,
     Unready,
     Unsupported,
+    is_plain,
 )
 from relay_git.agents.draft import cut
 from relay_git.agents.homes import credential_notes, evidence, home
@@ -61,6 +64,8 @@ class Qwen:
     last_seen = "0.24.4"
     unconfined = "Qwen Code's sandbox cannot commit: it lets commands write in the worktree only, not in its git dir"
     account = LoginPlace("QWEN_HOME", _KEYS, hint="sign in with /auth, then leave it with /quit")
+    unresumable = ""
+    channel = "the prompt on its standard input"
 
     def check(self, env: Mapping[str, str], permission: Permission) -> Ready | Unready:
         """Say whether Qwen Code is installed and signed in."""
@@ -78,11 +83,27 @@ class Qwen:
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start a new headless run with this prompt on stdin."""
-        if permission is Permission.SANDBOX:
-            return Unsupported("Qwen Code's sandbox cannot commit in a linked worktree")
         native_id = str(uuid.uuid4())
-        argv = (str(ready.program), "--yolo", "--output-format", "stream-json", "--session-id", native_id)
-        return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants(self.name), {}, native_id)
+        plan = _headless(prompt, ready, permission, "--session-id", native_id)
+        return replace(plan, native_id=native_id) if isinstance(plan, Launch) else plan
+
+    def resume(
+        self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to go on in a copy of this session; Qwen Code chooses the id of the copy."""
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        plan = _headless(prompt, ready, permission, "--resume", native_id, "--fork-session")
+        return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
+
+    def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
+        """The session's file."""
+        path = self.transcript(native_id, worktree, env)
+        return Kept(self.home(env), (path,)) if path is not None else Unsupported("its transcript is not there")
+
+    def home(self, env: Mapping[str, str]) -> Path:
+        """The folder that holds its configuration, login and sessions."""
+        return qwen_home(env)
 
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What one line of stream-json says; answers and tool results say nothing of a limit."""
@@ -134,6 +155,13 @@ def qwen_home(env: Mapping[str, str]) -> Path:
     """The folder that holds Qwen Code's settings, login and sessions."""
     chosen = env.get("QWEN_HOME")
     return Path(chosen) if chosen else home(env) / ".qwen"
+
+
+def _headless(prompt: str, ready: Ready, permission: Permission, *session: str) -> Launch | Unsupported:
+    if permission is Permission.SANDBOX:
+        return Unsupported("Qwen Code's sandbox cannot commit in a linked worktree")
+    argv = (str(ready.program), "--yolo", "--output-format", "stream-json", *session)
+    return Launch(argv, prompt.encode("utf-8", "replace"), {}, full_grants("qwen"), {})
 
 
 def _id_in_name(name: str) -> str:

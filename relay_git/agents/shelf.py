@@ -64,6 +64,18 @@ def document(path: Path) -> Record:
         return {}
 
 
+def content(path: Path, most: int) -> bytes | None:
+    """What a regular file holds; None where it is none, cannot be read, or has more than so many bytes."""
+    if not is_regular(path):
+        return None
+    try:
+        with path.open("rb") as file:
+            held = file.read(most + 1)
+    except OSError:
+        return None
+    return held if len(held) <= most else None
+
+
 def head(path: Path) -> list[Record]:
     """The records in the first 256 KiB of a JSONL file; empty where it is none or cannot be read."""
     if not is_regular(path):
@@ -74,6 +86,15 @@ def head(path: Path) -> list[Record]:
     except OSError:
         return []
     return [record for line in (*whole, rest) if (record := jsonl.parse(line)) is not None]
+
+
+def below(top: Path) -> Iterator[Path]:
+    """Every regular file in a folder and in those in it; what is linked is not entered and not named."""
+    for folder, _, names in os.walk(top):
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not path.is_symlink() and is_regular(path):
+                yield path
 
 
 def newest(found: Iterable[Found], since: float, ours: Callable[[Path], bool]) -> str:

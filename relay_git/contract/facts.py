@@ -9,7 +9,7 @@ import base64
 from collections import Counter
 from collections.abc import Iterator
 
-from relay_git.contract.brief import TITLE
+from relay_git.contract.brief import REMINDER, TITLE
 from relay_git.contract.canonical import JsonObject
 from relay_git.git.work import WorkFacts
 from relay_git.session import LimitNotice, SessionRecord
@@ -91,7 +91,8 @@ def evidence(record: SessionRecord, work: WorkFacts, task: str, before: JsonObje
 
 def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple[str, str, str]]:
     for number, prompt in reversed(list(enumerate(record.prompts, 1))[-LISTED_EVIDENCE:]):
-        if prompt.strip() != task.strip() and TITLE not in prompt and not (number == 1 and task.strip() in prompt):
+        ours = TITLE in prompt or REMINDER in prompt or (number == 1 and task.strip() in prompt)
+        if prompt.strip() != task.strip() and not ours:
             yield "prompt", f"prompt {number} of the user to {record.agent}", prompt
     for notice in record.limits[-3:]:
         yield "limit", "the agent's own channel", notice.evidence

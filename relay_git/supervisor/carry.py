@@ -6,13 +6,14 @@ Promise: the loop holds no state that a crash could lose but the process it watc
 from __future__ import annotations
 
 import time
-from datetime import datetime
 
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
-from relay_git.supervisor import dispatch, handoff, pause, recover, request
+from relay_git.supervisor import dispatch, handoff, own_session, pause, recover, request, waiting
+from relay_git.supervisor.meter import clock
+from relay_git.supervisor.outlook import QUOTA, Outlook
 from relay_git.supervisor.process import tree
 from relay_git.supervisor.request import STOP
 from relay_git.supervisor.run import Run
@@ -52,6 +53,8 @@ def _advance(run: Run, watcher: Watcher | None) -> Watcher | None:
             return dispatch.send(run)
         case State.RESUMING:
             return _resuming(run, watcher)
+        case State.WAITING:
+            waiting.sit_out(run)
     return None
 
 
@@ -77,6 +80,7 @@ def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
 def _watch(run: Run, watcher: Watcher) -> None:
     """Until something happens that ends the leg; it is recorded."""
     run.limit = None
+    ahead = Outlook(run, dispatch.check)
     while True:
         seen = watcher.look()
         if watcher.native_id != run.tip.entry.native_id:
@@ -92,6 +96,8 @@ def _watch(run: Run, watcher: Watcher) -> None:
             return _pause_for(run, Event.STOP_ASKED, STOP, "stopped by the user")
         if seen.request is not None:
             return _handoff_asked(run, seen.request)
+        if low := ahead.handover(seen.record):
+            return _pause_for(run, Event.QUOTA_LOW, QUOTA, low)
         if seen.hangs:
             return _pause_for(run, Event.AGENT_HUNG, "agent-hangs", _silence_words(run, watcher))
         time.sleep(_STEP)
@@ -143,7 +149,7 @@ def _pausing(run: Run, watcher: Watcher | None) -> None:
     if watcher is None:
         point = _where_nobody_looked(run)
     else:
-        point = pause.hold(run, watcher, wait_for_commit=entry.pause_reason == request.HANDOFF)
+        point = pause.hold(run, watcher, wait_for_commit=entry.pause_reason in (request.HANDOFF, QUOTA))
     over = watcher is None or watcher.process.poll() is not None
     if over:
         handoff.fence(run, watcher)  # nothing is left to be frozen, so this one snapshot is the last
@@ -201,7 +207,8 @@ def _onward(run: Run) -> None:
 
 def _resuming(run: Run, watcher: Watcher | None) -> Watcher | None:
     if watcher is None:
-        dispatch.give_up(run, None, "the supervisor ended before it had taken over")
+        again = own_session.was_tried(run)
+        dispatch.give_up(run, None, "the supervisor ended before it had taken over", again=again)
         return None
     if dispatch.acknowledge(run, watcher):
         run.around.teller.say(
@@ -238,16 +245,10 @@ def _takeover_words(run: Run) -> str:
     entry, limit = run.tip.entry, run.limit
     why = f"{entry.agent}: {entry.reason}"
     if entry.pause_reason.endswith("-limit") and limit is not None:
-        when = f" until {_clock(limit.resets_at, run.around.now())}" if limit.resets_at is not None else ""
+        when = f" until {clock(limit.resets_at, run.around.now())}" if limit.resets_at is not None else ""
         why = f"{entry.agent} is at its limit{when}"
     passed = "".join(f"; {p.agent} is passed over: {p.reason}" for p in entry.passed_over)
     return f"{why}{passed}; {entry.next_agent} takes over"
-
-
-def _clock(when: datetime, now: datetime) -> str:
-    """The time where the user is, with the day if it is not the same."""
-    there = when.astimezone()
-    return there.strftime("%H:%M" if there.date() == now.astimezone().date() else "%a %d %b %H:%M")
 
 
 def _limit_words(notice: LimitNotice) -> str:

@@ -11,10 +11,11 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
-from relay_git.contract.brief import brief
+from relay_git.contract.brief import brief, reminder
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from relay_git.errors import AgentError, RelayError, SignatureRefused
 from relay_git.git import hooks, room, worktree
@@ -22,8 +23,13 @@ from relay_git.git.repo import make_private, write_private
 from relay_git.git.run import without_local_env
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
-from relay_git.supervisor import handoff, pause, process, request
+from relay_git.quota.entry import Account
+from relay_git.quota.policy import Act
+from relay_git.session import SessionRecord
+from relay_git.supervisor import handoff, outlook, own_session, pause, process, request, waiting
 from relay_git.supervisor.furnish import furnish
+from relay_git.supervisor.outlook import QUOTA
+from relay_git.supervisor.own_session import Past
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
 from relay_git.supervisor.request import Request
@@ -34,34 +40,50 @@ _STEP = 0.05
 
 
 def choose(run: Run) -> None:
-    """Record the first candidate in the user's order that can be started, or that none is left."""
-    entry = run.tip.entry
-    passed, rest = list(entry.passed_over), list(entry.candidates)
-    if run.prefer:
-        rest = [run.prefer, *(name for name in rest if name != run.prefer)]
-        run.prefer = ""
+    """Record who goes on: whom the user named, else whom the policy and the user's order say; or that nobody can."""
+    entry, named = run.tip.entry, run.prefer
+    passed, rest, why_nobody = list(entry.passed_over), list(entry.candidates), ""
+    run.prefer = ""
+    if named:
+        rest = [named, *(name for name in rest if name != named)]
+    elif entry.pause_reason == QUOTA or entry.pause_reason.endswith("-limit"):
+        decision = outlook.decide(run, check, SessionRecord(entry.agent))
+        rest = list(outlook.pool(run))
+        in_vain = waiting.is_in_vain(run)
+        if decision.act is Act.WAIT and decision.to and decision.until and not in_vain:
+            others = tuple(name for name in (*rest, str(run.account)) if name != str(decision.to))
+            return waiting.begin(run, str(decision.to), decision.until, others, tuple(passed), decision.reason)
+        if decision.act is Act.HAND_OVER:
+            rest.sort(key=lambda name: name != str(decision.to))
+        why_nobody = decision.reason if decision.act in (Act.ASK, Act.WAIT) else ""
     while rest:
         name = rest.pop(0)
-        verdict = check(run, find_agent(name))
+        verdict = check(run, Account.parse(name))
+        if name != named and (why := run.around.meter.spent(Account.parse(name)) or why_nobody):
+            verdict = Unready(why)
         if isinstance(verdict, Ready):
             run.record(Event.CHOSEN, next_agent=name, candidates=tuple(rest), passed_over=tuple(passed))
-            return
+            return None
         passed.append(PassedOver(name, verdict.reason))
         run.around.teller.say(f"{name} is passed over: {verdict.reason}")
-    run.record(Event.NONE_LEFT, next_agent="", candidates=(), passed_over=tuple(passed))
+    return run.record(Event.NONE_LEFT, next_agent="", candidates=(), passed_over=tuple(passed))
 
 
-def check(run: Run, agent: Agent) -> Ready | Unready:
-    """Whether the agent can be started here with the permission that the user set."""
-    around = run.around
+def check(run: Run, account: Account) -> Ready | Unready:
+    """Whether the account's agent can be started here with the permission that the user set."""
+    around, agent = run.around, find_agent(account.agent)
     if around.terminal is not None and not isinstance(agent, HasTui):
         return Unready(f"git relay cannot start the TUI of {agent.title} yet")
-    return agent.check(around.env, around.settings.permission(agent.name))
+    try:
+        env = run.env_of(account)
+    except RelayError as error:
+        return Unready(str(error), error.hint)
+    return agent.check(env, around.settings.permission(agent.name))
 
 
 def somebody_follows(run: Run) -> bool:
     """Whether any of the candidates could be started now."""
-    return any(isinstance(check(run, find_agent(name)), Ready) for name in run.tip.entry.candidates)
+    return any(isinstance(check(run, Account.parse(name)), Ready) for name in run.tip.entry.candidates)
 
 
 def send(run: Run) -> Watcher | None:
@@ -72,9 +94,16 @@ def send(run: Run) -> Watcher | None:
     except SignatureRefused as error:
         _record_refusal(run, str(error))
         raise
-    agent = find_agent(entry.next_agent)
+    past = own_session.past_of(run, _last_record(run)) if own_session.may_go_on(run) else None
     try:
-        watcher = launch(run, agent, entry.leg + 1, brief(verdict.contract))
+        watcher = launch(
+            run,
+            Account.parse(entry.next_agent),
+            entry.leg + 1,
+            brief(verdict.contract),
+            past,
+            reminder(verdict.contract),
+        )
     except AgentError as error:
         pass_over(run, str(error))
         return None
@@ -92,37 +121,48 @@ def _record_refusal(run: Run, reason: str) -> None:
 
 def launch_first(run: Run) -> Watcher:
     """Start the first leg on the user's own task."""
-    agent = find_agent(run.tip.entry.agent)
     task = handoff.task(run)
-    watcher = launch(run, agent, run.tip.entry.leg, f"{task}\n{_standing_order(run)}" if task else "")
+    watcher = launch(run, run.account, run.tip.entry.leg, f"{task}\n{_standing_order(run)}" if task else "")
     _record_launch(run, watcher)
     return watcher
 
 
-def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
-    """Start an agent in the session's worktree; raises AgentError where it cannot be started."""
-    around, place = run.around, run.place(leg, agent.name)
+def _last_record(run: Run) -> SessionRecord:
+    entry = run.tip.entry
+    return handoff.read_transcript(run, entry.native_id or handoff.started_as(run, entry.leg, entry.agent) or "")
+
+
+def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None = None, told: str = "") -> Watcher:
+    """Start an agent in the session's worktree; raises AgentError where it cannot be started.
+
+    With `past` it goes on in that session of its own, if it can, and is told that; else it is told the prompt.
+    """
+    around, place, agent = run.around, run.place(leg, account.agent), find_agent(account.agent)
     run.mended.clear()
     handoff.fence(run, None)  # nobody may live in the worktree, also none of whom the journal does not know
     furnish(run, leg)
-    ready = check(run, agent)
+    ready = check(run, account)
     if isinstance(ready, Unready):
         raise AgentError(f"{agent.title} cannot be started: {ready.reason}", hint=ready.hint)
+    theirs = run.env_of(account)
     make_private(place.private_dir)
     (place.private_dir / handoff.STARTED_AS).unlink(missing_ok=True)
     room.make(around.repo)  # before the plan, which names what is there
-    plan = _plan(run, agent, place, prompt, ready)
+    onward = _resume(run, account, place, told, ready, past) if past is not None else None
+    past = past.after(onward) if past is not None and onward is not None else None
+    plan = onward or _plan(run, agent, place, prompt, ready, theirs)
     if isinstance(plan, Unsupported):
         raise AgentError(f"{agent.title} cannot be started: {plan.reason}", hint="git relay doctor")
     pause.lower_flag(run)  # no word from the last leg may be left
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
     write_private(place.private_dir / "prompt", plan.stdin)
+    own_session.note(place.private_dir, past)
     with worktree.alone(around.repo):
         hook = hooks.install(hooks.plan(around.repo, place.worktree))
     for line in (*ready.notes, *plan.grants):
         around.teller.say(f"  {line}")
-    env = {k: v for k, v in without_local_env(around.env).items() if k not in plan.drop_env}
+    env = {k: v for k, v in without_local_env(theirs).items() if k not in plan.drop_env}
     ourselves = shlex.join([sys.executable, "-m", "relay_git"])
     named = hooks.identity(around.repo.session_git(run.session)) if plan.hides_git_config else None
     env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves, named) | dict(plan.env)
@@ -136,19 +176,40 @@ def launch(run: Run, agent: Agent, leg: int, prompt: str) -> Watcher:
     else:
         started = process.start(plan.argv, place.worktree, env, words, log, run.mark, around.settings.log_bytes)
         since = None
-    return Watcher(run, agent, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook, since=since)
+    return Watcher(run, account, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook, since=since, past=past)
 
 
-def _plan(run: Run, agent: Agent, place: Place, prompt: str, ready: Ready) -> Launch | Unsupported:
+def _resume(run: Run, account: Account, place: Place, prompt: str, ready: Ready, past: Past) -> Launch | None:
+    """How to have the agent go on in its own session; None where it cannot.
+
+    Another account of the same tool is given the session's files first, and nothing of a login.
+    """
+    around, agent = run.around, find_agent(account.agent)
+    env, permission = run.env_of(account), around.settings.permission(agent.name)
+    plan = own_session.brought(run, account, past.native_id) or agent.resume(
+        place, past.native_id, prompt, ready, permission, env
+    )
+    if isinstance(plan, Launch):
+        whose = f"in the account {account}, " if account != run.account else ""
+        around.teller.say(f"{agent.title} goes on in its own session, {whose}with all of its conversation")
+        return plan
+    if not agent.unresumable:
+        around.teller.say(f"{agent.title} begins anew on the brief: {plan.reason}")
+    return None
+
+
+def _plan(
+    run: Run, agent: Agent, place: Place, prompt: str, ready: Ready, env: Mapping[str, str]
+) -> Launch | Unsupported:
     """How to start the agent; at the terminal its prompt is in a file that it can read, as any of the worktree's."""
     around, permission = run.around, run.around.settings.permission(agent.name)
     if around.terminal is None:
-        return agent.launch(place, prompt, ready, permission, around.env)
+        return agent.launch(place, prompt, ready, permission, env)
     if not isinstance(agent, HasTui):
         return Unsupported("git relay cannot start its TUI yet")
     brief_file = run.hook_dir / "brief.md"
     write_private(brief_file, prompt.encode("utf-8", "replace"))
-    return agent.launch_tui(place, brief_file if prompt else None, ready, permission, around.env)
+    return agent.launch_tui(place, brief_file if prompt else None, ready, permission, env)
 
 
 def acknowledge(run: Run, watcher: Watcher) -> bool:
@@ -164,6 +225,7 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
                 Event.ACKNOWLEDGED,
                 leg=entry.leg + 1,
                 agent=watcher.agent.name,
+                account=watcher.account.label,
                 native_id=watcher.native_id,
                 next_agent="",
                 reason=f"{watcher.agent.name} {how}",
@@ -176,7 +238,8 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
         # At the terminal the user may take any time, over a dialog for instance.
         reason = _why_not(watcher, seen, patience.is_over and run.around.terminal is None)
         if reason:
-            give_up(run, watcher, reason)
+            at_limit = seen.out_of_quota is not None or seen.limit is not None
+            give_up(run, watcher, reason, again=watcher.past is not None and not at_limit)
             return False
         if seen.stop or _wants_another(run, seen.request):
             _yield_to(run, watcher, seen.request)
@@ -204,13 +267,18 @@ def _yield_to(run: Run, watcher: Watcher, asked: Request | None) -> None:
     request.clear(run.around.repo, run.session)
 
 
-def pass_over(run: Run, reason: str) -> None:
-    """Record that the chosen agent did not take the session up, and why."""
+def pass_over(run: Run, reason: str, *, again: bool = False) -> None:
+    """Record that the chosen agent did not take the session up, and why; with `again` it is next all the same."""
     entry = run.tip.entry
-    run.around.teller.say(f"{entry.next_agent} is passed over: {reason}")
+    if again:
+        reason = f"it did not go on in its own session, and gets the brief: {reason}"
+    run.around.teller.say(f"{entry.next_agent}{':' if again else ' is passed over:'} {reason}")
     passed = (*entry.passed_over, PassedOver(entry.next_agent, reason))
+    rest = (entry.next_agent, *entry.candidates) if again else entry.candidates
     worker = _native_id_of_the_worker(run)
-    run.record(Event.PASSED_OVER, next_agent="", native_id=worker, passed_over=passed, pid=0, pid_started=0)
+    run.record(
+        Event.PASSED_OVER, next_agent="", native_id=worker, candidates=rest, passed_over=passed, pid=0, pid_started=0
+    )
 
 
 def _native_id_of_the_worker(run: Run) -> str:
@@ -219,17 +287,21 @@ def _native_id_of_the_worker(run: Run) -> str:
     return next((r.entry.native_id for r in chain if r.entry.state in (State.RUNNING, State.PAUSING)), "")
 
 
-def give_up(run: Run, watcher: Watcher | None, reason: str) -> None:
-    """End a leg that did not take over; if it changed the tree all the same, that work is kept like any other."""
+def give_up(run: Run, watcher: Watcher | None, reason: str, *, again: bool = False) -> None:
+    """End a leg that did not take over; if it changed the tree all the same, that work is kept like any other.
+
+    With `again` the same agent is started once more, on the brief.
+    """
     entry = run.tip.entry
     handoff.fence(run, watcher)
     if handoff.is_still_the_snapshot(run):
-        pass_over(run, reason)
+        pass_over(run, reason, again=again)
         return
     run.record(
         Event.STRAYED,
         leg=entry.leg + 1,
-        agent=entry.next_agent,
+        agent=Account.parse(entry.next_agent).agent,
+        account=Account.parse(entry.next_agent).label,
         native_id=watcher.native_id if watcher is not None else entry.native_id,
         next_agent="",
         pause_reason="agent-failed",

@@ -27,8 +27,9 @@ from relay_git.git.repo import write_private
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
+from relay_git.quota.entry import Account
 from relay_git.session import SessionId, SessionRecord
-from relay_git.supervisor import pause, process, source
+from relay_git.supervisor import own_session, pause, process, source
 from relay_git.supervisor.process import Ground, end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
@@ -59,7 +60,7 @@ def take_snapshot(run: Run) -> Snapshot:
 def restore_worktree(run: Run) -> None:
     """Make the session's worktree again from its branch where it is gone, so that a session can always go on."""
     repo, store, session = run.around.repo, run.around.store, run.session
-    note(run, *links.own_folders(repo, session))
+    note(run, *links.bring_back(repo, session), *links.own_folders(repo, session))
     last = Oid(run.tip.entry.snapshot) if run.tip.entry.snapshot else base_of(run)
     if worktree.is_whole(repo, session):
         if not (repo.worktree_git_dir(session) / "HEAD").exists():
@@ -145,7 +146,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     facts = replace(facts, losses=(*run.mended, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
-    to = run.prefer or (entry.candidates[0] if entry.candidates else "")
+    to = Account.parse(run.prefer or (entry.candidates[0] if entry.candidates else ""))
     identity = Identity(
         session_id=run.session,
         task_id=task_id(words),
@@ -153,7 +154,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         created_at=around.now(),
         task=words,
         sender=Party(entry.agent, entry.account, record.model),
-        receiver=Party(to) if to else None,
+        receiver=Party(to.agent, to.label) if to.agent else None,
     )
     why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), entry.reason)
     unsigned = build(identity, why, record, facts, previous)
@@ -176,11 +177,23 @@ def write_note(run: Run, *, only_missing: bool = False) -> None:
 def read_record(run: Run, native_id: str) -> SessionRecord:
     """The record of the tip's leg from its transcript alone, for a leg that nobody watched to its end."""
     entry = run.tip.entry
+    past = own_session.noted(run.place(entry.leg, entry.agent).private_dir)
+    record = read_transcript(run, native_id)
+    return past.beyond(record) if past is not None else record
+
+
+def read_transcript(run: Run, native_id: str) -> SessionRecord:
+    """All that the transcript of the tip's leg tells, also of an earlier session that the leg went on from."""
+    entry = run.tip.entry
     adopted = source.kept(run.spool) if entry.leg == 1 else None
     if adopted is not None:
         return adopted.record()
     agent = AGENTS.get(entry.agent)
-    path = agent.transcript(native_id, run.worktree, run.around.env) if agent is not None and native_id else None
+    path = (
+        agent.transcript(native_id, run.worktree, run.env_to_read(run.account))
+        if agent is not None and native_id
+        else None
+    )
     if agent is None or path is None:
         return SessionRecord(entry.agent, native_id=native_id, losses=("the leg's transcript was not found",))
     follower = agent.follow(path, native_id, run.worktree)
@@ -202,7 +215,7 @@ def _said_id(run: Run, leg: int, agent: str) -> str:
     """The id in what the leg said on stdout, as its log has it."""
     with contextlib.suppress(OSError), (log_dir(run, leg, agent) / "stdout").open("rb") as said:
         for line in said.read(1 << 20).split(b"\n"):
-            for heard in find_agent(agent).hear(line):
+            for heard in find_agent(Account.parse(agent).agent).hear(line):
                 if isinstance(heard, Identified):
                     return heard.native_id
     return ""

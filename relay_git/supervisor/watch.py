@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
+from relay_git.agents import find_agent
 from relay_git.agents.agent import (
-    Agent,
     Doing,
     Ended,
     Following,
@@ -26,8 +26,10 @@ from relay_git.contract.lifecycle import State
 from relay_git.git import hooks, worktree
 from relay_git.git.hooks import HookPlan
 from relay_git.git.store import Oid
-from relay_git.session import LimitKind, LimitNotice, SessionRecord
+from relay_git.quota.entry import Account
+from relay_git.session import LimitKind, LimitNotice, QuotaReading, SessionRecord, Usage
 from relay_git.supervisor import request
+from relay_git.supervisor.own_session import Past
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
 from relay_git.supervisor.pulse import Pulse
@@ -70,6 +72,10 @@ class Seen:
         return self.record.model_turns > 0
 
 
+def _tokens(usage: Usage) -> int:
+    return usage.input + usage.output + usage.cache_read + usage.cache_write
+
+
 def _waits_for_the_user(record: SessionRecord) -> bool:
     return (record.turn_complete or not record.records) and not record.pending_calls
 
@@ -80,25 +86,37 @@ class Watcher:
     def __init__(
         self,
         run: Run,
-        agent: Agent,
+        account: Account,
         process: LegProcess,
         native_id: str,
         *,
         ends_turn: bool = False,
         hook: HookPlan | None = None,
         since: float | None = None,
+        past: Past | None = None,
     ) -> None:
-        """`since` is the Unix time at which the leg was started at the terminal; None where it runs headless."""
-        self.agent, self.process, self.native_id, self.ends_turn = agent, process, native_id, ends_turn
+        """`since` is the Unix time at which the leg was started at the terminal; None where it runs headless.
+
+        `past` is what it goes on from, where it was not begun anew.
+        """
+        self.past = past
+        self.agent, self.process, self.native_id, self.ends_turn = (
+            find_agent(account.agent),
+            process,
+            native_id,
+            ends_turn,
+        )
         self._run, self._hook = run, hook
         settings = run.around.settings
         # At the terminal silence is no hang: it may be the user who is silent.
         self._pulse = Pulse(process, settings.hang_timeout if since is None else 0, settings.max_wait)
         self._since, self._search = since, Patience(0)
         self._lost: tuple[str, ...] = ()
-        self._env = run.around.env
+        self._env = run.env_to_read(account)
         self._follower: Following | None = None
-        self._record = SessionRecord(agent.name)
+        self._record = SessionRecord(account.agent)
+        self.account = account
+        self._left = run.around.meter.line(self.account)
         self._limit: LimitNotice | None = None
         self._ended: Ended | None = None
         self._marks, self._head = self._stood = self._safe_points(), self.head()
@@ -157,7 +175,8 @@ class Watcher:
 
     def tell(self, doing: str) -> None:
         """Show the user what the leg is at; its files are named as in the repository."""
-        self._run.around.teller.live(self._leg, self.agent.name, doing.replace(f"{self._run.worktree}/", ""))
+        doing = doing.replace(f"{self._run.worktree}/", "")
+        self._run.around.teller.live(self._leg, self.agent.name, doing, self._left)
 
     def head(self) -> Oid | None:
         """The commit that the worktree stands on, on the session's branch or elsewhere."""
@@ -185,8 +204,8 @@ class Watcher:
                 again = f" for {seconds:.0f} s" if seconds else ""
                 tries = f", try {attempt} of {of}" if attempt and of else ""
                 self.tell(f"waits{again}{tries}: {notice.evidence}")
-            case Metered():
-                pass
+            case Metered(readings):
+                self._meter(readings)
             case Ended():
                 self._ended = heard
 
@@ -211,13 +230,30 @@ class Watcher:
         self._pulse.beat()
         known = len(self._record.limits)
         record = self._follower.record(ended=ended)
+        record = self.past.beyond(record) if self.past is not None else record
+        self._count(self._record, record)
         self._record = replace(record, losses=(*self._lost, *record.losses))
         if len(self._record.limits) > known:
             self._note_limit(self._record.limits[-1])
             if self._record.at_limit and not ended:  # it waits and asks again, perhaps without a word on stdout
                 self._pulse.waits(Retrying(self._record.limits[-1]))
 
+    def _count(self, before: SessionRecord, now: SessionRecord) -> None:
+        """What the transcript tells of quota goes to the meter, and that the service has answered."""
+        if now.quota != before.quota:
+            self._meter(now.quota)
+        turns = now.model_turns - before.model_turns
+        if turns > 0:
+            tokens = _tokens(now.usage) - _tokens(before.usage)
+            self._run.around.meter.answered(self.account, turns, max(0, tokens))
+
+    def _meter(self, readings: tuple[QuotaReading, ...]) -> None:
+        meter = self._run.around.meter
+        meter.heard(self.account, readings)
+        self._left = meter.line(self.account, self._record.model)
+
     def _note_limit(self, notice: LimitNotice) -> None:
+        self._run.around.meter.refused(self.account, notice)
         # The transcript and stdout tell of the same refusal: the one that says more is kept.
         if self._limit is None or notice.resets_at is not None or self._limit.resets_at is None:
             self._limit = notice

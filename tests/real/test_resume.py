@@ -1,0 +1,120 @@
+"""An agent follows itself: its model is sent all of the earlier conversation, and then what it is told now.
+
+Claude Code and Codex are played through the whole command, in their sandboxes; of the others what their adapters say is
+run. RELAY_TEST_ALL_PAIRS=1 plays all six through the command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from relay_git.agents import AGENTS
+from relay_git.agents.agent import Identified, Launch, Permission, Place
+from relay_git.contract.brief import REMINDER, TITLE
+from tests.real.conftest import REAL, agent_program
+from tests.real.test_main_job import BEGIN, COMMIT, FINISH, GOAL, Field, text_of
+from tests.real.test_pairs import API, LIMITS, MORE_API
+from tests.real.test_plain_agents import needs, signed_in
+
+WHOLE = REAL if os.environ.get("RELAY_TEST_ALL_PAIRS") == "1" else ("claude", "codex")
+
+
+def marked(names):
+    return [pytest.param(name, marks=pytest.mark.agents(name)) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(WHOLE))
+def test_a_session_goes_on_in_the_agents_own_with_the_whole_conversation(
+    lo, model, agent_repo, base_env, request, name
+) -> None:
+    begins, finishes = (
+        model({API[name]: {"turns": turns}}) for turns in ([*BEGIN[:2], {**LIMITS[name], "sticky": True}], FINISH)
+    )
+    env = request.getfixturevalue(f"{name}_env")
+    if name in MORE_API:
+        agent_repo.git("config", f"relay.{name}.permission", "full")
+    at = Field(lo, agent_repo, base_env | env(begins))
+    assert at.relay("start", GOAL, "--agent", name).rc == 1
+    at.env |= env(finishes)
+    done = at.relay("resume")
+    assert done.rc == 0, done
+    assert "goes on in its own session" in done.stderr
+    (session,) = at.json("status")["sessions"]
+    assert (session["state"], [leg["agent"] for leg in session["legs"]]) == ("DONE", [name, name])
+    first = finishes.requests(API[name])[0]
+    told, contract = json.dumps(first["messages"], ensure_ascii=False), at.json("show")["contract"]
+    # The words and calls of the run before, then the reminder; the task is not told a second time.
+    for part in (GOAL, COMMIT[:40], REMINDER, contract["contractId"]):
+        assert part in told, part
+    assert told.index(GOAL) < told.index(COMMIT[:40]) < told.index(REMINDER)
+    assert (told.count(REMINDER), text_of(first).count(TITLE)) == (1, 0)
+    assert "Add the rest" in agent_repo.git("log", "--format=%s", session["branch"])
+    kept, fresh = (leg["nativeId"] for leg in session["legs"])
+    assert (kept == fresh) is (name == "copilot")  # all others go on in a copy
+
+
+class Runs:
+    """An agent that is run as its adapter says, twice."""
+
+    def __init__(self, name, lo, repo, env) -> None:
+        self.agent, self.lo, self.env = AGENTS[name], lo, env
+        self.worktree, private = repo.path.parent / "w", repo.git_dir / "relay" / "spool" / "w" / "leg-1"
+        private.mkdir(parents=True)
+        repo.git("worktree", "add", "-q", "-b", "relay/w", str(self.worktree))
+        git_dir = repo.git_dir / "worktrees" / "w"
+        self.place = Place(self.worktree, git_dir, repo.git_dir, "relay/w", private)
+        self.ready = self.agent.check(env, Permission.FULL)
+
+    def run(self, words: str, after: str = "") -> str:
+        """What it is told now, in the session that it had before or in a new one; the id of the one that it is in."""
+        if after:
+            plan = self.agent.resume(self.place, after, words, self.ready, Permission.FULL, self.env)
+        else:
+            plan = self.agent.launch(self.place, words, self.ready, Permission.FULL, self.env)
+        assert isinstance(plan, Launch), plan
+        for name, data in plan.files.items():
+            (self.place.private_dir / name).write_bytes(data)
+        env = {k: v for k, v in self.env.items() if k not in plan.drop_env} | dict(plan.env)
+        done = self.lo.run(plan.argv, cwd=self.worktree, env=env, stdin=plan.stdin.decode())
+        assert done.rc == 0, done
+        heard = [said for line in done.stdout.splitlines() for said in self.agent.hear(line.encode())]
+        return plan.native_id or next(said.native_id for said in heard if isinstance(said, Identified))
+
+    def record(self, native_id: str):
+        path = self.agent.transcript(native_id, self.worktree, self.env)
+        following = self.agent.follow(path, native_id, self.worktree)
+        following.poll()
+        return following.record(ended=True)
+
+    def goes_on(self, played, api: str, kind: str | None = "main") -> None:
+        first = self.run("the first words")
+        before = self.record(first)
+        second = self.run("the second words", after=first)
+        told = json.dumps(played.requests(api, kind)[-1]["messages"])
+        assert "the first words" in told
+        assert told.index("the first words") < told.index("the second words")
+        record = self.record(second)
+        assert record.prompts[-1] == "the second words"
+        assert record.native_id == second or self.agent.name == "aider"  # which has no ids
+        if self.agent.name != "copilot":
+            assert second != first
+            assert self.record(first) == before
+
+
+@pytest.mark.parametrize("name", marked(name for name in REAL if name not in WHOLE))
+def test_it_goes_on_with_the_whole_conversation(lo, model, agent_repo, base_env, request, name) -> None:
+    played = model({API[name]: {"turns": [{"text": "First answer."}, {"text": "Second answer."}]}})
+    env = base_env | request.getfixturevalue(f"{name}_env")(played)
+    Runs(name, lo, agent_repo, env).goes_on(played, API[name])
+
+
+@needs("aider")
+def test_aider_goes_on_with_a_copy_of_its_history(lo, model, agent_repo, base_env, agent_home) -> None:
+    played = model({"chat": {"turns": [], "routes": [{"when": "words", "reply": {"text": "An answer."}}]}})
+    program = agent_program("aider")
+    assert program is not None
+    env = base_env | signed_in("aider", played.url, agent_home) | {"PATH": f"{program.parent}:{base_env['PATH']}"}
+    Runs("aider", lo, agent_repo, env).goes_on(played, "chat", None)
