@@ -67,10 +67,11 @@ def abilities(tool: Tool) -> dict[str, Unsupported | None]:
     agent = AGENTS.get(tool.name)
     if agent is None:
         never = Unsupported(f"{tool.title} cannot be started from here; its sessions can be read and adopted")
-        return {"read": None, "start": never, "sandbox": never, "tui": never}
+        return {"read": None, "start": never, "resume": never, "sandbox": never, "tui": never}
     return {
         "read": None,
         "start": None,
+        "resume": Unsupported(agent.unresumable) if agent.unresumable else None,
         "sandbox": Unsupported(agent.unconfined) if agent.unconfined else None,
         "tui": None
         if isinstance(agent, HasTui)

@@ -39,6 +39,10 @@ def test_every_tool_is_listed_with_what_can_be_known_of_it(tmp_path: Path, relay
     assert "relay.opencode.permission full" in rows["opencode"]["ready"]["sandbox"]["hint"]
     assert rows["opencode"]["supports"]["sandbox"]["reason"].startswith("opencode has no sandbox")
     assert rows["cursor"]["supports"]["start"]["supported"] is False
+    assert (rows["codex"]["accounts"], rows["gemini"]["accounts"]) == (["default"], [])
+    assert rows["codex"]["supports"]["resume"] == {"supported": True}
+    assert "only at a terminal" in rows["cline"]["supports"]["resume"]["reason"]
+    assert (rows["codex"]["toldBy"], rows["cursor"]["toldBy"]) == ("the prompt on its standard input", None)
     assert rows["gemini"]["installed"] is False
     assert SECRET not in ran.stdout
     assert not list(tmp_path.rglob("*.was-started"))
@@ -48,6 +52,7 @@ def test_the_table_names_the_newer_one(tmp_path: Path, relay, env) -> None:
     shown = relay("agents", cwd=tmp_path, env=env).stdout
     (codex,) = [line for line in shown.split("\n") if line.startswith("codex ")]
     assert "9.0.0 (newer)" in codex
+    assert "  default  " in codex
     assert "opencode: no sandbox: opencode has no sandbox" in shown
     assert SECRET not in shown
 
@@ -57,3 +62,10 @@ def test_doctor_warns_of_a_tool_that_is_newer_than_what_was_verified(repo, relay
     (newer,) = [f for f in found if f["check"].endswith(" version")]
     assert (newer["check"], newer["verdict"]) == ("codex version", "note")
     assert "9.0.0 is newer than" in newer["text"]
+
+
+def test_the_accounts_that_were_added_stand_beside_the_tools_own_login(tmp_path: Path, relay, env) -> None:
+    added = relay("accounts", "add", "codex", "work", "--config-dir", str(tmp_path / "work"), cwd=tmp_path, env=env)
+    assert added.rc == 0, added.stderr
+    rows = json.loads(relay("agents", "--json", cwd=tmp_path, env=env).stdout)["agents"]
+    assert {row["agent"]: row["accounts"] for row in rows}["codex"] == ["default", "work"]

@@ -14,6 +14,7 @@ import pytest
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Identified, Launch, Permission, Place
 from relay_git.contract.brief import REMINDER, TITLE
+from relay_git.supervisor.own_session import bring
 from tests.real.conftest import REAL, agent_program
 from tests.real.test_main_job import BEGIN, COMMIT, FINISH, GOAL, Field, text_of
 from tests.real.test_pairs import API, LIMITS, MORE_API
@@ -118,3 +119,23 @@ def test_aider_goes_on_with_a_copy_of_its_history(lo, model, agent_repo, base_en
     assert program is not None
     env = base_env | signed_in("aider", played.url, agent_home) | {"PATH": f"{program.parent}:{base_env['PATH']}"}
     Runs("aider", lo, agent_repo, env).goes_on(played, "chat", None)
+
+
+@pytest.mark.parametrize("name", marked(("claude", "codex")))
+def test_another_account_goes_on_in_a_session_that_was_brought_to_its_home(
+    lo, model, agent_repo, base_env, request, scratch, name
+) -> None:
+    played = model({API[name]: {"turns": [{"text": "First answer."}, {"text": "Second answer."}]}})
+    signed_in = request.getfixturevalue(f"{name}_env")
+    if name == "codex":
+        one, other = (base_env | signed_in(played, home=scratch / home) for home in ("one", "other"))
+    else:
+        one, other = (base_env | signed_in(played) | {"CLAUDE_CONFIG_DIR": str(scratch / h)} for h in ("one", "other"))
+    at = Runs(name, lo, agent_repo, one)
+    first = at.run("the first words")
+    bring(at.agent.kept(first, at.worktree, one), at.agent.home(other))
+    at.env = other
+    second = at.run("the second words", after=first)
+    told = json.dumps(played.requests(API[name])[-1]["messages"])
+    assert told.index("the first words") < told.index("First answer.") < told.index("the second words")
+    assert at.agent.transcript(second, at.worktree, one) is None
