@@ -428,3 +428,6 @@ def uninstall(
     from relay_git.cli import setup
 
     return setup.uninstall(key=key)
+
+
+import relay_git.cli.contract_commands  # noqa: E402, F401 - the commands of the other half

@@ -136,7 +136,14 @@ def settings(repo: Repo) -> Settings:
         wait=_wait(values),
         rules=rules(values, _wait(values)),
         budgets=budgets(values),
+        redact_allow=allowed(out),
     )
+
+
+def allowed(config: bytes) -> tuple[str, ...]:
+    """The patterns of `relay.redact.allow`, of which there may be many, in what `git config --null` told."""
+    pairs = (item.partition("\n") for item in config.decode("utf-8", "replace").split("\0"))
+    return tuple(value for name, _, value in pairs if name == "relay.redact.allow" and value)
 
 
 def agent_list(text: str) -> tuple[str, ...]:

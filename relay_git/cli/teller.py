@@ -133,7 +133,9 @@ class ConsoleTeller:
 
     def _keep(self, line: str) -> None:
         if self._file is not None:
-            keep(self._file, line)
+            from relay_git.contract.redact import redact
+
+            keep(self._file, redact(line)[0])
 
     def _line(self) -> Text:
         """The live line in the width that there is: what the agent is doing gives way first."""

@@ -15,6 +15,7 @@ from relay_git.contract import facts
 from relay_git.contract.bounds import fit, whole
 from relay_git.contract.canonical import MAX_INTEGER, JsonObject
 from relay_git.contract.pause import PauseFacts
+from relay_git.contract.placeholder import PLAIN, Policy
 from relay_git.contract.redact import redact_contract
 from relay_git.contract.said import Said, said
 from relay_git.contract.verify import FORMAT, VERSION
@@ -59,7 +60,12 @@ class Previous:
 
 
 def build(
-    identity: Identity, pause: PauseFacts, record: SessionRecord, work: WorkFacts, previous: Previous | None = None
+    identity: Identity,
+    pause: PauseFacts,
+    record: SessionRecord,
+    work: WorkFacts,
+    previous: Previous | None = None,
+    redaction: Policy = PLAIN,
 ) -> JsonObject:
     """The unsigned contract of a leg that has ended; the words of a contract that was refused are not carried on."""
     from relay_git.contract.model import Contract
@@ -71,7 +77,7 @@ def build(
         | _work_members(identity, record, work, before)
         | {"pause": {"reason": pause.reason, "detail": pause.detail, "safePoint": pause.safe_point.value}}
     )
-    contract, counts = redact_contract(_whole(raw))
+    contract, counts = redact_contract(_whole(raw), redaction)
     contract["redactions"] = dict(counts)
     contract |= _initial_prompt(contract, before)
     contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]

@@ -75,7 +75,7 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
     repo, store = around.repo, around.store
     base = _base(repo, order.base)
     worktree.check_place(repo)
-    title = redact(printable(order.task.split("\n", 1)[0]))[0].strip()[:_TITLE] or "at the terminal"
+    title = redact(printable(order.task.split("\n", 1)[0]), around.redaction)[0].strip()[:_TITLE] or "at the terminal"
     session = _fresh_id(store, title)
     entry = Entry(
         session_id=session,

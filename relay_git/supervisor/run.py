@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from relay_git.agents.agent import Place
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State, step
+from relay_git.contract.placeholder import Policy
 from relay_git.contract.redact import redact
 from relay_git.contract.sign import Key, Sealed
 from relay_git.git.durable import sync_disks
@@ -63,6 +64,11 @@ class Surroundings:
     stop: Stop
     meter: Meter
     terminal: Terminal | None = None
+
+    @property
+    def redaction(self) -> Policy:
+        """How secrets are taken out of what this repository keeps."""
+        return Policy(self.key.secret, self.settings.redact_allow)
 
 
 # What such an entry names must outlive a power cut with it: commits that the agent's git has not synced, and the files.
@@ -125,14 +131,15 @@ class Run:
         after = step(self.state, event)
         entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
         # A reason quotes what an agent said on stderr, and refs must hold no secret.
-        entry = replace(entry, reason=redact(entry.reason)[0], passed_over=tuple(map(_redacted, entry.passed_over)))
+        clean = self._clean
+        passed = tuple(PassedOver(one.agent, clean(one.reason)) for one in entry.passed_over)
+        entry = replace(entry, reason=clean(entry.reason), stands=clean(entry.stands), passed_over=passed)
         if event in _ANNOUNCING:
             sync_disks(self.around.repo.common_dir, self.worktree)
         self.tip = journal.append(self.around.store, self.tip, entry, sealed)
 
-
-def _redacted(passed: PassedOver) -> PassedOver:
-    return PassedOver(passed.agent, redact(passed.reason)[0])
+    def _clean(self, text: str) -> str:
+        return redact(text, self.around.redaction)[0]
 
 
 def begin(around: Surroundings, entry: Entry, also: tuple[RefUpdate, ...] = ()) -> Run:

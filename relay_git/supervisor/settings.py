@@ -23,7 +23,8 @@ class Settings:
     shell command for each new worktree. `own_session`: whether an agent that follows itself goes on in its own
     session, with all of its conversation, instead of beginning anew on the brief. `wait`: how long a session may wait
     for a quota window to begin anew where nobody else can go on, 0 for never. `rules`: when to hand over for want of
-    quota. `budgets`: the share of each window that an account may be brought to.
+    quota. `budgets`: the share of each window that an account may be brought to. `redact_allow`: patterns of what
+    looks like a secret and is none.
     """
 
     grace: float = 120.0
@@ -41,6 +42,7 @@ class Settings:
     wait: float = 0.0
     rules: Rules = field(default_factory=Rules)
     budgets: Mapping[Account, float] = field(default_factory=dict)
+    redact_allow: tuple[str, ...] = ()
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""
