@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import chaos, crowd, forecast, handoff, history, hook, redact, startup, transcripts, verify
+from bench import chaos, crowd, forecast, handoff, history, hook, proxy, redact, startup, transcripts, verify
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
@@ -22,6 +22,7 @@ TOPICS = {
     "history": history.measure,
     "crowd": crowd.measure,
     "forecast": forecast.measure,
+    "proxy": proxy.measure,
     "redact": redact.measure,
     "chaos": chaos.measure,
 }

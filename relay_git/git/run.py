@@ -57,7 +57,7 @@ _STDERR = 64 << 10  # how much of git's last words is looked at
 _FULL = 64 << 10  # less room than this is no room for git
 
 
-# Pids of gits that live as long as a store: children of ours, but nothing that an agent has started.
+# Pids of children of ours that serve us, such as gits that live as long as a store: nothing that an agent has started.
 OWN_READERS: set[int] = set()
 
 

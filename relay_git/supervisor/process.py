@@ -234,6 +234,37 @@ def start_at_terminal(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], 
         raise _not_started(argv[0], error) from error
 
 
+def start_beside(argv: tuple[str, ...], env: Mapping[str, str]) -> Child:
+    """Start a program of ours that serves this process, with pipes both ways: it is to end when its stdin does.
+
+    It bears no session's mark and is no leg's, whatever ends.
+    """
+    try:
+        child = subprocess.Popen(
+            argv,
+            env={name: value for name, value in env.items() if name not in (_MARK, _MARK_PLACE)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(argv[0], error) from error
+    OWN_READERS.add(child.pid)
+    return child
+
+
+def end_beside(child: Child) -> None:
+    """End it at once."""
+    child.kill()
+    child.wait()
+    OWN_READERS.discard(child.pid)
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
 class Aside:
     """A git relay that outlives the one that started it; who is not waited for is init's in the end."""
 
