@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from relay_git.agents import TOOLS, find_agent
+from relay_git.agents import TOOLS
 from relay_git.agents.agent import Unready
 from relay_git.cli import background, context
 from relay_git.cli.detecting import a_detector
@@ -28,14 +28,15 @@ def adopt(what: str, to: str, then: str | None, *, stops: bool, here: bool, deta
 
     With `here` its work is in the work tree that the user stands in, whatever it says itself.
     """
-    heirs = (find_agent(to).name, *(context.agent_list(then) if then is not None else ()))
+    heirs = (str(context.account_named(to)), *(context.agent_list(then) if then is not None else ()))
     found = _lookup(what)
     _refuse(found, what, stops=stops)
     record = _record(found)
     ground = adopting.ground_in(discover(Path.cwd(), os.environ)) if here else adopting.ground_of(record, _here())
     order = adopting.order_of(found, record, ground, heirs, stops=stops)
     repo, store = ground.repo, open_store(ground.repo.common_dir)
-    verdict = find_agent(heirs[0]).check(os.environ, context.settings(repo).permission(heirs[0]))
+    heir = context.account_named(heirs[0])
+    verdict = context.ready(heir, context.settings(repo).permission(heir.agent))
     if isinstance(verdict, Unready):
         raise AgentError(f"{heirs[0]} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     key, teller = ensure(repo, store), a_teller()

@@ -22,6 +22,7 @@ from relay_git.git.store import Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.ledger.key import ensure, load
+from relay_git.quota.entry import Account
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff as halves
 from relay_git.supervisor import opening, recover, request
@@ -53,7 +54,10 @@ def start(
         raise no_work_tree()
     settings = context.settings(repo)
     first, rest = _order(settings, agent, then)
-    verdict = find_agent(first).check(os.environ, settings.permission(first))
+    begins = context.account_named(first)
+    for name in rest:
+        context.account_named(name)
+    verdict = context.ready(begins, settings.permission(begins.agent))
     if isinstance(verdict, Unready):
         raise AgentError(f"{first} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     key = ensure(repo, store)
@@ -64,7 +68,7 @@ def start(
         order = opening.Order(task, first, rest, base, carry, wait=context.MOST_WAIT if wait else 0.0)
         with opening.open_session(around, order) as run:
             teller.say(f"session {run.session}: branch relay/{run.session}, worktree {run.worktree}")
-            teller.say(f"leg 1: {find_agent(first).title}")
+            teller.say(f"leg 1: {find_agent(begins.agent).title}" + (f" ({begins})" if begins.label else ""))
             if not detach:
                 return carry_to_rest(run, teller)
     return background.carry_aside(repo, store, run.session, ["resume", run.session])
@@ -75,15 +79,16 @@ def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool 
     _refuse_both(interactive=interactive, detach=detach)
     repo, store = context.open_repo()
     session = journal.find(store, word)
-    name = find_agent(to).name if to is not None else ""
+    heir = context.account_named(to) if to is not None else None
+    name = str(heir or "")
     entry = journal.tip(store, session).entry
     _refuse_if_over(entry)
     if not name and not entry.candidates and not entry.next_agent:
         raise UserError(
             f"no agent is named that could follow {entry.agent}", hint=f"git relay handoff {session} --to AGENT"
         )
-    if name:
-        verdict = find_agent(name).check(os.environ, context.settings(repo).permission(name))
+    if heir is not None:
+        verdict = context.ready(heir, context.settings(repo).permission(heir.agent))
         if isinstance(verdict, Unready):
             raise AgentError(f"{name} cannot be started: {verdict.reason}", hint=verdict.hint or "git relay doctor")
     if journal.is_running(repo, session):
@@ -136,7 +141,7 @@ def _worker(store: Store, entry: Entry) -> str:
     """Who was at work; nobody where that was an agent which git relay never started: its heir goes on."""
     first = entry if entry.leg > 1 else list(journal.chain(store, entry.session_id))[-1].entry
     if first.event is not Event.ADOPTED:
-        return entry.agent
+        return str(Account(entry.agent, entry.account))
     if not entry.candidates:
         raise UserError(
             f"nobody is named that goes on after the adopted {entry.agent}",
@@ -270,7 +275,7 @@ def _order(settings: Settings, agent: str | None, then: str | None) -> tuple[str
     """Who begins and who follows: what the user typed, else relay.agents, else the first real agent that is ready."""
     named = settings.agents
     if agent is not None:
-        first = find_agent(agent).name
+        first = str(context.account_named(agent))
     elif named:
         first = named[0]
     else:

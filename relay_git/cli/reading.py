@@ -26,7 +26,7 @@ def status(word: str | None, *, as_json: bool, everything: bool) -> int:
     elif not shown:
         print('no session here; start one: git relay start "your task"')
     else:
-        rows = [(s["id"], _state_word(s), s["leg"], s["agent"], s["at"], s["title"]) for s in shown]
+        rows = [(s["id"], _state_word(s), s["leg"], _who(s["agent"], s["account"]), s["at"], s["title"]) for s in shown]
         print_table(("SESSION", "STATE", "LEG", "AGENT", "SINCE", "TASK"), rows)
         for s in shown:
             print(f"{s['id']}: {s['next']}")
@@ -41,7 +41,7 @@ def log(word: str | None, *, as_json: bool) -> int:
     if as_json:
         print_json({"session": session, "entries": [_entry(e) for e in entries]})
     else:
-        rows = [(e.at, e.leg, e.agent, e.event, e.state, _what(e)) for e in entries]
+        rows = [(e.at, e.leg, _who(e.agent, e.account), e.event, e.state, _what(e)) for e in entries]
         print_table(("AT", "LEG", "AGENT", "EVENT", "STATE", "WHAT"), rows)
     return ExitCode.DONE
 
@@ -55,7 +55,7 @@ def _standing_or_damage(repo: Repo, store: Store, session: SessionId) -> dict[st
         known = {"id": session, "state": word, "reason": str(error), "next": f"{error}; {error.hint}"}
         flags = {"running": False, "interrupted": False, "dropped": False, "leg": 0}
         lists: dict[str, Any] = {"legs": [], "candidates": [], "passedOver": []}
-        texts = ("title", "agent", "at", "startedAt", "branch", "worktree", "baseCommit", "contractId")
+        texts = ("title", "agent", "account", "at", "startedAt", "branch", "worktree", "baseCommit", "contractId")
         return known | flags | lists | dict.fromkeys(texts, "")
 
 
@@ -71,6 +71,7 @@ def _standing(repo: Repo, store: Store, session: SessionId) -> dict[str, Any]:
         "dropped": any(e.event is Event.DROPPED for e in entries),
         "title": tip.title,
         "agent": tip.agent,
+        "account": tip.account,
         "leg": tip.leg,
         "legs": _legs(entries),
         "at": tip.at,
@@ -92,12 +93,23 @@ def _legs(entries: list[Entry]) -> list[dict[str, Any]]:
     for entry in entries:
         leg = legs.setdefault(
             entry.leg,
-            {"leg": entry.leg, "agent": entry.agent, "startedAt": entry.at, "nativeId": "", "pausedBecause": ""},
+            {
+                "leg": entry.leg,
+                "agent": entry.agent,
+                "account": entry.account,
+                "startedAt": entry.at,
+                "nativeId": "",
+                "pausedBecause": "",
+            },
         )
         if entry.state is not State.RESUMING:  # there it is the candidate's, who may never take over
             leg["nativeId"] = entry.native_id or leg["nativeId"]
         leg["pausedBecause"] = entry.pause_reason or leg["pausedBecause"]
     return list(legs.values())
+
+
+def _who(agent: str, account: str) -> str:
+    return f"{agent}:{account}" if account else agent
 
 
 def _state_word(standing: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,12 @@ class Accounts:
             theirs = login.key_variable.rpartition("=")[0] or about.keys[0]
             there[theirs] = _secret(login, env, _ours(login))
         return there
+
+    def to_read(self, env: Mapping[str, str], agent: str, label: str) -> Mapping[str, str]:
+        """The environment in which an account's sessions are found; the user's own where nothing is known of it."""
+        with suppress(RelayError):
+            return {**env, AGENTS[agent].account.folder: str(self.find(Account(agent, label)).folder)} if label else env
+        return env
 
     @contextmanager
     def _alone(self) -> Iterator[Path]:

@@ -21,6 +21,7 @@ from relay_git.git.repo import Repo, write_private
 from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
+from relay_git.quota.entry import Account
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff, recover, source
 from relay_git.supervisor.run import Run, Surroundings, begin, stamp
@@ -76,14 +77,15 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
     base = _base(repo, order.base)
     worktree.check_place(repo)
     title = redact(printable(order.task.split("\n", 1)[0]), around.redaction)[0].strip()[:_TITLE] or "at the terminal"
-    session = _fresh_id(store, title)
+    session, first = _fresh_id(store, title), Account.parse(order.agent)
     entry = Entry(
         session_id=session,
         state=State.RUNNING,
         event=Event.STARTED,
         at=stamp(around.now()),
         leg=1,
-        agent=order.agent,
+        agent=first.agent,
+        account=first.label,
         title=title,
         base_commit=base,
         branch=f"relay/{session}",

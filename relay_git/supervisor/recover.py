@@ -17,6 +17,7 @@ from relay_git.git.mend import is_readable, mend
 from relay_git.git.repo import Repo, write_private
 from relay_git.git.store import Oid, Store
 from relay_git.ledger import journal
+from relay_git.quota.entry import Account
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff, source
 from relay_git.supervisor.run import Run
@@ -97,7 +98,8 @@ def keep_what_strayed(run: Run) -> None:
     started_as = handoff.started_as(run, entry.leg + 1, entry.next_agent) if entry.next_agent else None
     if started_as is not None:
         why = f"the supervisor ended while {entry.next_agent} was being started"
-        changes |= {"leg": entry.leg + 1, "agent": entry.next_agent, "native_id": started_as}
+        who = Account.parse(entry.next_agent)
+        changes |= {"leg": entry.leg + 1, "agent": who.agent, "account": who.label, "native_id": started_as}
     run.around.teller.say(f"leg {entry.leg} ({entry.agent}): {why}")
     run.record(
         Event.STRAYED,

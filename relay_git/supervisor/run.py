@@ -7,7 +7,7 @@ nothing in the present state is a bug and raises, it is never swallowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Flag
@@ -26,6 +26,7 @@ from relay_git.ledger import journal, replay
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
 from relay_git.quota.entry import Account
 from relay_git.session import LimitNotice, SessionId
+from relay_git.supervisor.accounts import Accounts
 from relay_git.supervisor.meter import Meter
 from relay_git.supervisor.process import Mark
 from relay_git.supervisor.settings import Settings
@@ -64,6 +65,7 @@ class Surroundings:
     stop: Stop
     meter: Meter
     terminal: Terminal | None = None
+    accounts: Accounts = field(default_factory=Accounts)
 
     @property
     def redaction(self) -> Policy:
@@ -99,6 +101,14 @@ class Run:
         """Whose quota the tip's leg uses."""
         return Account(self.tip.entry.agent, self.tip.entry.account)
 
+    def env_of(self, account: Account) -> Mapping[str, str]:
+        """The environment of a leg of this account; raises RelayError where its folder or its key is not to be had."""
+        return self.around.accounts.environment(self.around.env, account.agent, account.label)
+
+    def env_to_read(self, account: Account) -> Mapping[str, str]:
+        """The environment in which the sessions of this account are found; its key is not asked for."""
+        return self.around.accounts.to_read(self.around.env, account.agent, account.label)
+
     @property
     def mark(self) -> Mark:
         return Mark(self.session, self.around.repo.relay_dir)
@@ -117,9 +127,9 @@ class Run:
         return self.around.repo.spool_dir(self.session)
 
     def place(self, leg: int, agent: str) -> Place:
-        """Where a leg works."""
+        """Where a leg of this agent works, whichever account it uses."""
         repo = self.around.repo
-        private = self.spool / f"leg-{leg}-{agent}"
+        private = self.spool / f"leg-{leg}-{Account.parse(agent).agent}"
         return Place(
             self.worktree, repo.worktree_git_dir(self.session), repo.common_dir, f"relay/{self.session}", private
         )
