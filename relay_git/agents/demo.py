@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from relay_git.agents import jsonl, shelf
+from relay_git.agents import jsonl, meters, shelf
 from relay_git.agents.agent import (
     Doing,
     Ended,
@@ -27,6 +27,7 @@ from relay_git.agents.agent import (
     Launch,
     Limited,
     LoginPlace,
+    Metered,
     Permission,
     Place,
     Ready,
@@ -114,6 +115,10 @@ class Demo:
                 return (Identified(jsonl.text(event.get("id"))),)
             case "doing":
                 return (Doing(cut(jsonl.text(event.get("what")), 120)),)
+            case "quota":
+                window, resets_at = jsonl.text(event.get("window")), jsonl.epoch_time(event.get("resetsAt"))
+                said = meters.reading(window, event.get("used"), moment.at, resets_at, None, "demo: pretend meter")
+                return (Metered((said,)),) if said else ()
             case "limit":
                 return (Limited(_notice(event)),)
             case "retry":

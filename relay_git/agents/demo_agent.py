@@ -7,7 +7,7 @@ file named by RELAY_DEMO_STEPS, `{"legs": [[step, ...], ...]}`; RELAY_LEG (from 
 repeats. Without a file it plays a harmless script of its own. A step is an object with `do` and its fields:
 
     plan items=[{text, status}] | say text | write path content | append path content | shell argv=[...]
-    commit message | accept | limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
+    commit message | accept | quota used reset_in window | limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
     ignore_term | hang
     spawn seconds (a child in a session of its own, which outlives its parent)
 """
@@ -195,6 +195,13 @@ def _accept(play: Play, step: Step) -> None:
     play.act(f"git relay accept {named[1]}", lambda: play.run(["git", "relay", "accept", named[1]]))
 
 
+def _quota(play: Play, step: Step) -> None:
+    """Tell how much of a window is used, as a share."""
+    resets_at = int(time.time() + _number(step, "reset_in", 3_600))
+    window, used = str(step.get("window", "demo")), _number(step, "used", 0)
+    play.tell("quota", pretend=True, window=window, used=used, resetsAt=resets_at)
+
+
 def _limit(play: Play, step: Step) -> None:
     resets_at = int(time.time() + _number(step, "reset_in", 3_600))
     play.note("limit", pretend=True, resetsAt=resets_at)
@@ -265,6 +272,7 @@ _STEPS: dict[str, Callable[[Play, Step], None]] = {
     "commit": _commit,
     "accept": _accept,
     "limit": _limit,
+    "quota": _quota,
     "retry": _retry,
     "crash": _crash,
     "sleep": _sleep,

@@ -55,7 +55,7 @@ def surroundings(
     from relay_git.supervisor.run import Stop, Surroundings
 
     teller = teller or ConsoleTeller()
-    meter = Meter(history(), now, teller.say)
+    meter = Meter(history(), now, teller.say, plans())
     env = dict(os.environ)
     return Surroundings(
         repo,
@@ -133,9 +133,9 @@ def settings(repo: Repo) -> Settings:
         max_file=_size(values, "relay.snapshot.maxfile", base.max_file),
         setup=values.get("relay.setup", "").strip(),
         own_session=_switch(values, "relay.ownsession", on=base.own_session),
-        wait=_wait(values),
         rules=rules(values, _wait(values)),
         budgets=budgets(values),
+        proxy=_switch(values, "relay.proxy", on=base.proxy),
         redact_allow=allowed(out),
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from relay_git.agents import find_agent
 from relay_git.agents.agent import Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
+from relay_git.agents.services import SERVICES
 from relay_git.contract.brief import brief, reminder
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from relay_git.errors import AgentError, RelayError, SignatureRefused
@@ -32,6 +33,7 @@ from relay_git.supervisor.outlook import QUOTA
 from relay_git.supervisor.own_session import Past
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
+from relay_git.supervisor.proxy import Proxy
 from relay_git.supervisor.request import Request
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
@@ -170,13 +172,42 @@ def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None 
     words = place.private_dir / "prompt"
     # The journal tells of a start when there is a pid: should we die before that, this says whose the work is.
     write_private(place.private_dir / handoff.STARTED_AS, plan.native_id.encode())
-    if around.terminal is not None:
-        started: LegProcess = around.terminal.start(plan.argv, place.worktree, env, run.mark)
-        since = words.stat().st_mtime  # by the clock of the files that it is compared with
-    else:
-        started = process.start(plan.argv, place.worktree, env, words, log, run.mark, around.settings.log_bytes)
-        since = None
-    return Watcher(run, account, started, plan.native_id, ends_turn=plan.ends_turn, hook=hook, since=since, past=past)
+    with contextlib.ExitStack() as over:
+        passing = _proxied(run, agent.name, env)
+        if passing is not None:
+            over.callback(passing.close)
+        if around.terminal is not None:
+            started: LegProcess = around.terminal.start(plan.argv, place.worktree, env, run.mark)
+            since = words.stat().st_mtime  # by the clock of the files that it is compared with
+        else:
+            started = process.start(plan.argv, place.worktree, env, words, log, run.mark, around.settings.log_bytes)
+            since = None
+        started.afterwards(over.pop_all().close)
+    return Watcher(
+        run,
+        account,
+        started,
+        plan.native_id,
+        ends_turn=plan.ends_turn,
+        hook=hook,
+        since=since,
+        past=past,
+        proxy=passing,
+    )
+
+
+def _proxied(run: Run, agent: str, env: dict[str, str]) -> Proxy | None:
+    """A proxy before the agent's service where the user wants one; `env` then leads to it."""
+    service = SERVICES.get(agent)
+    if not run.around.settings.proxy or service is None:
+        return None
+    try:
+        proxy = Proxy(service.address(env), run.around.env)
+    except RelayError as error:
+        run.around.teller.say(f"note: {error} ({error.hint}); the agent goes to its service without it")
+        return None
+    env[service.variable] = proxy.address
+    return proxy
 
 
 def _resume(run: Run, account: Account, place: Place, prompt: str, ready: Ready, past: Past) -> Launch | None:

@@ -7,10 +7,12 @@ times are kept.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from relay_git.quota import wallet
+from relay_git.quota import breaker, declared, wallet
+from relay_git.quota.breaker import Breaker
+from relay_git.quota.declared import Plan
 from relay_git.quota.entry import Account, Entry, Refusal, Spent
 from relay_git.quota.history import History
 from relay_git.quota.wallet import Wallet
@@ -22,9 +24,15 @@ _PRETENDED = Account("demo")  # a login that begins anew with each leg
 class Meter:
     """The quota of every account, as far as it is known."""
 
-    def __init__(self, history: History | None, now: Callable[[], datetime], say: Callable[[str], None]) -> None:
-        """Without a history only what this run has heard itself is known."""
-        self._history, self._now, self._say = history, now, say
+    def __init__(
+        self,
+        history: History | None,
+        now: Callable[[], datetime],
+        say: Callable[[str], None],
+        plans: Mapping[Account, tuple[Plan, ...]] | None = None,
+    ) -> None:
+        """Without a history only what this run has heard itself is known; `plans` are those that the user declared."""
+        self._history, self._now, self._say, self._plans = history, now, say, plans or {}
         self._heard: dict[Account, list[Entry]] = defaultdict(list)
         self._told = False
 
@@ -42,8 +50,12 @@ class Meter:
 
     def wallet(self, account: Account) -> Wallet:
         """What is left of an account now."""
-        kept = self._history.load(account).entries if self._history is not None else self._heard[account]
-        return wallet.build(account, kept, self._now())
+        kept, plans, now = self._kept(account), self._plans.get(account, ()), self._now()
+        return wallet.build(account, (*kept, *declared.readings(plans, kept, now)), now)
+
+    def breaker(self, account: Account, jitter: float) -> Breaker:
+        """Whether it is of use to ask an account; `jitter` as in `breaker.of`."""
+        return breaker.of(self._kept(account), self._now(), jitter)
 
     def opens(self, account: Account) -> datetime | None:
         """When an account that is spent has room again; None where it is not spent, or nobody said when."""
@@ -67,6 +79,9 @@ class Meter:
         tight, now = windows[0], self._now()
         until = f" until {clock(tight.resets_at, now)}" if tight.resets_at is not None else ""
         return f"{tight.left:.0%} of {tight.name} left{until}"
+
+    def _kept(self, account: Account) -> Sequence[Entry]:
+        return self._history.load(account).entries if self._history is not None else self._heard[account]
 
     def _keep(self, account: Account, entries: Iterable[Entry]) -> None:
         if account == _PRETENDED:

@@ -1,7 +1,7 @@
 """Looking ahead: whether a leg is to hand over before its account is spent, and who can go on once it is.
 
-Promise: what is decided, is decided by `quota.policy`; here its arguments are gathered: wallets, the user's order, who is
-ready, and the handoffs that this session has made for want of quota.
+Promise: what is decided, is decided by `quota.policy`; here its arguments are gathered: wallets, the user's order, who
+is ready, and the handoffs that this session has made for want of quota.
 """
 
 from __future__ import annotations

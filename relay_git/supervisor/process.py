@@ -99,6 +99,7 @@ class LegProcess:
         self.pid = popen.pid
         self.started = _start_time(popen.pid)
         self.dropped_lines = 0
+        self._afterwards: list[Callable[[], None]] = []
         self._lines: queue.Queue[list[bytes]] = queue.Queue(_QUEUE_BATCHES)
         self._errors: deque[bytes] = deque(maxlen=_TAIL_LINES)
         pipes = ((popen.stdout, "stdout", self._take), (popen.stderr, "stderr", self._errors.extend))
@@ -162,8 +163,14 @@ class LegProcess:
         self.close()
         return left
 
+    def afterwards(self, done: Callable[[], None]) -> None:
+        """Have this done when the leg is over."""
+        self._afterwards.append(done)
+
     def close(self) -> None:
         """Let go of the pipes; one that a descendant still holds open is left to its reader."""
+        while self._afterwards:
+            self._afterwards.pop()()
         self.drain(1.0)
         for pipe in (self._popen.stdout, self._popen.stderr):
             if pipe is not None and not any(t.is_alive() for t in self._threads):

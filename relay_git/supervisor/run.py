@@ -21,7 +21,7 @@ from relay_git.contract.sign import Key, Sealed
 from relay_git.git.durable import sync_disks
 from relay_git.git.repo import Repo
 from relay_git.git.snapshot import Snapshot
-from relay_git.git.store import Oid, RefUpdate, Store
+from relay_git.git.store import ZERO, Oid, RefUpdate, Store
 from relay_git.ledger import journal, replay
 from relay_git.ledger.journal import Entry, PassedOver, Recorded
 from relay_git.quota.entry import Account
@@ -146,7 +146,16 @@ class Run:
         entry = replace(entry, reason=clean(entry.reason), stands=clean(entry.stands), passed_over=passed)
         if event in _ANNOUNCING:
             sync_disks(self.around.repo.common_dir, self.worktree)
+        self._put_back_journal()
         self.tip = journal.append(self.around.store, self.tip, entry, sealed)
+
+    def _put_back_journal(self) -> None:
+        """An agent's git can delete any ref; only who holds the session's lock has a right to this one."""
+        store, ref = self.around.store, journal.ref_of(self.session)
+        if store.ref(ref) is None and ref not in store.ref_names(ref):
+            store.move([RefUpdate(ref, self.tip.oid, ZERO)], "relay: put back")
+            self.mended["the session's journal was gone, its ref was deleted, and was put back"] = None
+            self.around.teller.say("note: the session's journal was gone, its ref was deleted, and was put back")
 
     def _clean(self, text: str) -> str:
         return redact(text, self.around.redaction)[0]

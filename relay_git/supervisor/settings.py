@@ -21,8 +21,7 @@ class Settings:
     `max_wait`: how long a tool may wait by itself for its model before that counts as a limit, 0 for ever. `agents`:
     the user's order where `--then` is not given. `max_file`: how many bytes a file in a snapshot may have. `setup`: a
     shell command for each new worktree. `own_session`: whether an agent that follows itself goes on in its own
-    session, with all of its conversation, instead of beginning anew on the brief. `wait`: how long a session may wait
-    for a quota window to begin anew where nobody else can go on, 0 for never. `rules`: when to hand over for want of
+    session, with all of its conversation, instead of beginning anew on the brief. `rules`: when to hand over for want of
     quota. `budgets`: the share of each window that an account may be brought to. `redact_allow`: patterns of what
     looks like a secret and is none.
     """
@@ -39,9 +38,9 @@ class Settings:
     max_file: int = MAX_FILE
     setup: str = ""
     own_session: bool = True
-    wait: float = 0.0
     rules: Rules = field(default_factory=Rules)
     budgets: Mapping[Account, float] = field(default_factory=dict)
+    proxy: bool = False
     redact_allow: tuple[str, ...] = ()
 
     def permission(self, agent: str) -> Permission:

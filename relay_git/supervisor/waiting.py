@@ -23,17 +23,13 @@ _SPREAD = 45  # and so many more, another number for each session, so that not a
 _STEP = 1.0
 
 
-def may_wait(run: Run, until: datetime) -> bool:
-    """Whether the user lets the session wait until then, and waiting has not been in vain too often."""
-    longest = timedelta(seconds=run.tip.entry.wait or run.around.settings.wait)
-    return timedelta(0) < until - run.around.now() <= longest and _in_vain(run) < MOST_IN_VAIN
-
-
-def begin(run: Run, account: str, until: datetime, rest: tuple[str, ...], passed: tuple[PassedOver, ...]) -> None:
-    """Record that the session waits for this account's window; it goes on a little after the reset."""
+def begin(
+    run: Run, account: str, until: datetime, rest: tuple[str, ...], passed: tuple[PassedOver, ...], why: str
+) -> None:
+    """Record that the session waits for this account's window, and why; it goes on a little after the reset."""
     late = _AFTER + zlib.crc32(run.session.encode()) % _SPREAD
     moment = stamp(until + timedelta(seconds=late))
-    run.record(Event.WAIT_BEGUN, next_agent=account, candidates=rest, passed_over=passed, wait_until=moment)
+    run.record(Event.WAIT_BEGUN, next_agent=account, candidates=rest, passed_over=passed, wait_until=moment, reason=why)
 
 
 def sit_out(run: Run) -> None:
@@ -61,10 +57,11 @@ def sit_out(run: Run) -> None:
         recover.keep_what_strayed(run)
 
 
-def _in_vain(run: Run) -> int:
+def is_in_vain(run: Run) -> bool:
+    """Whether it has waited again and again, and nobody took the session up."""
     entries = (recorded.entry for recorded in journal.chain(run.around.store, run.session))
     since = takewhile(lambda entry: entry.event is not Event.ACKNOWLEDGED, entries)
-    return sum(entry.event is Event.WAIT_BEGUN for entry in since)
+    return sum(entry.event is Event.WAIT_BEGUN for entry in since) >= MOST_IN_VAIN
 
 
 def told(moment: str, now: datetime) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from relay_git.agents import find_agent
+from relay_git.agents import find_agent, headers
 from relay_git.agents.agent import (
     Doing,
     Ended,
@@ -32,6 +32,7 @@ from relay_git.supervisor import request
 from relay_git.supervisor.own_session import Past
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.process import LegProcess
+from relay_git.supervisor.proxy import Proxy
 from relay_git.supervisor.pulse import Pulse
 from relay_git.supervisor.request import STOP_NOW, Request
 from relay_git.supervisor.run import Run
@@ -94,12 +95,13 @@ class Watcher:
         hook: HookPlan | None = None,
         since: float | None = None,
         past: Past | None = None,
+        proxy: Proxy | None = None,
     ) -> None:
         """`since` is the Unix time at which the leg was started at the terminal; None where it runs headless.
 
-        `past` is what it goes on from, where it was not begun anew.
+        `past` is what it goes on from, where it was not begun anew. `proxy` hears what its service says of limits.
         """
-        self.past = past
+        self.past, self._proxy = past, proxy
         self.agent, self.process, self.native_id, self.ends_turn = (
             find_agent(account.agent),
             process,
@@ -137,6 +139,7 @@ class Watcher:
         if self._since is not None:
             self._find(self._since)
         self._follow(ended=status is not None)
+        self._hear_service()
         run = self._run
         asked = request.get(run.around.repo, run.session)
         points, head = self._safe_points(), self.head()
@@ -208,6 +211,16 @@ class Watcher:
                 self._meter(readings)
             case Ended():
                 self._ended = heard
+
+    def _hear_service(self) -> None:
+        """What the service's answers say of limits goes to the meter; whether the leg is refused its tool says itself."""
+        for answer in self._proxy.heard() if self._proxy is not None else ():
+            now = self._run.around.now()
+            if readings := headers.readings(answer.headers, now):
+                self._meter(readings)
+            notice = headers.notice(answer.headers, answer.status, now)
+            if notice is not None and notice.kind in _LASTING:
+                self._run.around.meter.refused(self.account, notice)
 
     def _find(self, since: float) -> None:
         """In a TUI the user may begin another of the tool's sessions at any moment, or go back to one."""
