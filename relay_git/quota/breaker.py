@@ -19,8 +19,7 @@ JITTER = timedelta(minutes=2)
 _FIRST = {
     LimitKind.USAGE: timedelta(minutes=15),
     LimitKind.BILLING: timedelta(hours=1),
-    LimitKind.RATE: timedelta(minutes=1),
-}
+}  # a throttle and a full service are waited out by the tool itself
 _LONGEST = timedelta(hours=6)
 _ANSWERED = timedelta(minutes=1)  # an answer so soon after a refusal was on its way before
 

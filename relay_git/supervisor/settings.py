@@ -21,9 +21,10 @@ class Settings:
     `max_wait`: how long a tool may wait by itself for its model before that counts as a limit, 0 for ever. `agents`:
     the user's order where `--then` is not given. `max_file`: how many bytes a file in a snapshot may have. `setup`: a
     shell command for each new worktree. `own_session`: whether an agent that follows itself goes on in its own
-    session, with all of its conversation, instead of beginning anew on the brief. `rules`: when to hand over for want of
-    quota. `budgets`: the share of each window that an account may be brought to. `redact_allow`: patterns of what
-    looks like a secret and is none.
+    session, with all of its conversation, instead of beginning anew on the brief. `rules`: when to hand over for want
+    of quota. `budgets`: the share of each window that an account may be brought to. `proxy`: whether the limits are
+    read by a proxy on loopback before the agent's service. `redact_allow`: patterns of what looks like a secret and is
+    none.
     """
 
     grace: float = 120.0

@@ -213,7 +213,7 @@ class Watcher:
                 self._ended = heard
 
     def _hear_service(self) -> None:
-        """What the service's answers say of limits goes to the meter; whether the leg is refused its tool says itself."""
+        """What the service says of limits goes to the meter; whether the leg is refused its tool says itself."""
         for answer in self._proxy.heard() if self._proxy is not None else ():
             now = self._run.around.now()
             if readings := headers.readings(answer.headers, now):

@@ -184,8 +184,10 @@ def test_an_answer_closes_the_breaker() -> None:
     assert breaker.of([refused(5), Spent(ago(4.5))], NOW, 0).failures == 1
 
 
-@pytest.mark.parametrize("row", [refused(1, kind=LimitKind.OVERLOAD), refused(1, "seven_day_opus")])
-def test_neither_a_full_service_nor_one_model_opens_the_breaker(row: Entry) -> None:
+@pytest.mark.parametrize(
+    "row", [refused(1, kind=LimitKind.OVERLOAD), refused(1, kind=LimitKind.RATE), refused(1, "seven_day_opus")]
+)
+def test_neither_a_throttle_nor_a_full_service_nor_one_model_opens_the_breaker(row: Entry) -> None:
     assert breaker.of([row], NOW, 0) == Breaker()
 
 
