@@ -515,7 +515,7 @@ def _make_template(place: Path) -> None:
     (place / "file.txt").write_text("as it was\n")
     _git(place, "add", "-A")
     _git(place, "commit", "-q", "-m", "one")
-    for name, value in (("grace", "0"), ("hardLimit", "0"), ("termGrace", "0.3"), ("ackTimeout", "30")):
+    for name, value in (("grace", "0"), ("hardLimit", "0"), ("termGrace", "0.3"), ("ackTimeout", "120")):
         _git(place, "config", f"relay.{name}", value)
 
 
