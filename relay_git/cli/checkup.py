@@ -14,7 +14,7 @@ from relay_git.agents.installed import installed, is_newer
 from relay_git.cli import interrupted
 from relay_git.cli.render import print_json, print_table
 from relay_git.errors import ExitCode, RelayError
-from relay_git.git import hooks, worktree
+from relay_git.git import hooks, signing, worktree
 from relay_git.git.hooks import HookPlan, Route
 from relay_git.git.rehearsal import rehearse
 from relay_git.git.repo import Repo, discover
@@ -22,6 +22,8 @@ from relay_git.git.run import version
 from relay_git.git.store import Store, open_store
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
+from relay_git.ledger.lost import lost, newest
+from relay_git.session import SessionId
 
 OK, NOTE, BAD = "ok", "note", "bad"
 
@@ -81,18 +83,27 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
             "user.email is not set: an agent's commits may fail",
             "git config user.email you@example.com",
         )
-    if repo.git(safe=False).text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) == "true":
-        yield Finding(
-            "signing",
-            NOTE,
-            "commit.gpgsign is on: an agent's commit may wait for a passphrase",
-            "git config commit.gpgsign false",
-        )
+    yield from _signing(repo)
     if any(line.startswith(b"160000 ") for line in git.run("ls-files", "-s", "-z", "--", ".relay").split(b"\0")):
         yield Finding("gitlink", BAD, "a session's worktree is committed as a gitlink", "git rm --cached -r .relay")
     mirrors = git.text("config", "--get-regexp", r"^remote\..*\.mirror$", ok=(0, 1))
     if "true" in mirrors:
         yield Finding("mirror", NOTE, "a mirror remote pushes relay's refs too", "git config --get-regexp mirror")
+    yield from _sessions(repo, store)
+
+
+def _signing(repo: Repo) -> Iterator[Finding]:
+    """The safe git of ours signs nothing, so it is the user's that is asked whether commits are signed."""
+    if repo.git(safe=False).text("config", "--type=bool", "commit.gpgsign", ok=(0, 1)) != "true":
+        return
+    if why := signing.refusal(repo.git()):
+        text = f"commit.gpgsign is on, and without a question nothing is signed: an agent's commits will fail ({why})"
+        yield Finding("signing", NOTE, text, "unlock or mend the signer, or: git config commit.gpgsign false")
+    else:
+        yield Finding("signing", OK, "commit.gpgsign is on, and the signer asks no question now")
+
+
+def _sessions(repo: Repo, store: Store) -> Iterator[Finding]:
     for session in journal.sessions(store):
         try:
             entry = journal.tip(store, session).entry
@@ -101,6 +112,17 @@ def _repository(repo: Repo, store: Store) -> Iterator[Finding]:
             continue
         if (cut := interrupted.cut_off(repo, session, entry)) is not None:
             yield Finding(session, NOTE, *cut)
+    for session in lost(repo, store):
+        yield _lost(repo, store, session)
+
+
+def _lost(repo: Repo, store: Store, session: SessionId) -> Finding:
+    text, ref = "its journal is gone: the ref was deleted", journal.ref_of(session)
+    last = newest(repo, store, session)
+    if last is not None:
+        return Finding(session, BAD, f"{text}, and git still has it", f"git update-ref {ref} {last}")
+    where = f"; its files are in {repo.session_dir(session)}" if repo.session_dir(session).is_dir() else ""
+    return Finding(session, BAD, f"{text}, and git has it no longer{where}", f"git log relay/{session}")
 
 
 def _hooks(repo: Repo, store: Store) -> Iterator[Finding]:

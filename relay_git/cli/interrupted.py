@@ -11,6 +11,7 @@ from relay_git.git.repo import Repo
 from relay_git.git.store import Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
+from relay_git.ledger.lost import lost
 from relay_git.session import SessionId
 
 _NAMED = 3
@@ -28,6 +29,8 @@ def tell(repo: Repo, store: Store) -> None:
         print(f"note: {session} {what}; to go on: {command}", file=sys.stderr)
     if len(found) > _NAMED:
         print(f"note: {len(found) - _NAMED} more are interrupted: git relay status", file=sys.stderr)
+    for session in lost(repo, store)[:_NAMED]:
+        print(f"note: the journal of {session} is gone, its ref was deleted; see: git relay doctor", file=sys.stderr)
 
 
 def cut_off(repo: Repo, session: SessionId, entry: Entry) -> tuple[str, str] | None:

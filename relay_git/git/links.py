@@ -10,6 +10,7 @@ moved aside, never removed.
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from relay_git.errors import RepoError
@@ -78,6 +79,35 @@ def mend_links(repo: Repo, session: SessionId) -> tuple[str, ...]:
             raise disk_error(error, f"the worktree's {file.name} could not be put back") from error
         mended.append(said)
     return tuple(mended)
+
+
+def bring_back(repo: Repo, session: SessionId) -> tuple[str, ...]:
+    """Move a worktree that was moved (`git worktree move`) back to its place, with all that it holds; says so in words.
+
+    Raises RepoError, with the command to type, where that cannot be done.
+    """
+    place, git_dir = repo.session_dir(session), repo.worktree_git_dir(session)
+    named = read_small(git_dir / "gitdir") or b""
+    moved = Path(os.fsdecode(named.removesuffix(b"\n"))).parent
+    back = os.fsencode(f"gitdir: {git_dir}\n")
+    if os.path.lexists(place) or not moved.is_absolute() or read_small(moved / ".git") != back:
+        return ()
+    if repo.common_dir.is_relative_to(moved) or moved.is_symlink():
+        return ()
+    try:
+        make_private(place.parent)
+        moved.rename(place)
+    except OSError as error:
+        raise RepoError(
+            f"the worktree of {session} was moved to {moved}, and cannot be moved back ({error.strerror})",
+            hint=f"mv {moved} {place}",
+        ) from error
+    return (f"the session's worktree had been moved to {moved}, and was moved back",)
+
+
+def forget_links(repo: Repo, session: SessionId) -> None:
+    """The worktree goes: nothing says any longer that it was once made."""
+    shutil.rmtree(_copy(repo, session, repo.session_dir(session)).parent, ignore_errors=True)
 
 
 def leads_here(repo: Repo, session: SessionId) -> bool:

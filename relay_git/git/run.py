@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -113,23 +114,33 @@ class Git:
         """The finished process, whatever its status where `ok` is None."""
         try:
             # stdin is never inherited: a git of ours must not eat what the user types.
-            done = subprocess.run(
+            with subprocess.Popen(
                 self._argv(args),
                 cwd=self.cwd,
                 env=self._env(env),
-                input=input or b"",
-                capture_output=True,
-                timeout=timeout,
-                check=False,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 start_new_session=self.safe,  # the user's Ctrl-C asks us for a clean stop, it must not end our git
-            )
+            ) as process:
+                try:
+                    out, err = process.communicate(input or b"", timeout)
+                except BaseException:
+                    self._end(process)
+                    raise
         except subprocess.TimeoutExpired as error:
             raise RepoError(f"git {_verb(args)} did not end within {timeout:.0f} s", hint="git status") from error
         except OSError as error:
             raise _start_failure(error, self.cwd) from error
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
         if ok is not None and done.returncode not in ok:
             raise failure(_verb(args), done.returncode, done.stderr, self.git_dir or self.cwd)
         return done
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """With all that it has started, such as a signer that hangs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL) if self.safe else process.kill()
 
     @contextmanager
     def stream(self, *args: str | bytes | Path) -> Iterator[IO[bytes]]:

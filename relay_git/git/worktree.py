@@ -154,6 +154,7 @@ def remove(repo: Repo, session: SessionId) -> tuple[Path, ...]:
     with alone(repo):
         try:
             kept = submodule.keep(repo, session)
+            links.forget_links(repo, session)
             for folder in (place, git_dir):
                 if folder.is_symlink():
                     folder.unlink()  # what it leads to is not ours to remove

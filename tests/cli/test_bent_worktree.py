@@ -149,3 +149,40 @@ def test_a_session_can_be_dropped_without_the_key_that_uninstall_took(repo, rela
     ran = relay("drop", "--force", "--purge", session, cwd=repo.path)
     assert ran.rc == 0, ran.stderr
     assert repo.git("for-each-ref", "refs/relay", "refs/notes/relay", "refs/heads/relay") == ""
+
+
+def test_an_agent_that_moves_its_worktree_finds_it_moved_back_with_all_that_it_holds(repo, relay, demo) -> None:
+    away = shell("sh", "-c", "git worktree move . ../elsewhere && echo kept > ../elsewhere/there.txt")
+    demo.plays([*BEGUN, away, LIMIT], TAKE_OVER)
+    ran = relay("start", "x", "--agent", "demo", "--then", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    session, place = only_session(repo.path), repo.path / ".relay/sessions"
+    assert f"had been moved to {place / 'elsewhere'}, and was moved back" in ran.stderr
+    assert repo.git("show", f"relay/{session}:there.txt") == "kept"
+    assert [p.name for p in place.iterdir()] == [session]
+    holds_all_its_work(repo, relay, session)
+    git(place / session, "worktree", "move", ".", str(repo.path.parent / "far"))
+    (repo.path.parent / "far" / "unsaved.txt").write_text("unsaved\n")
+    assert "holds uncommitted work" in relay("drop", cwd=repo.path).stderr
+    assert (place / session / "unsaved.txt").read_text() == "unsaved\n"
+
+
+def test_an_agent_that_deletes_all_refs_of_ours_takes_no_session_with_it(repo, relay, demo) -> None:
+    ours = "refs/relay refs/notes refs/heads/relay"
+    all_refs = f"git for-each-ref --format='delete %(refname)' {ours} | git update-ref --stdin"
+    other = at_rest(repo, relay, demo)
+    demo.plays([*BEGUN, shell("sh", "-c", all_refs), LIMIT], TAKE_OVER)
+    ran = relay("start", "y", "--agent", "demo", "--then", "demo", cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    assert "the session's journal was gone, its ref was deleted, and was put back" in ran.stderr
+    session = only_session(repo.path)
+    holds_all_its_work(repo, relay, session)
+    note = f"note: the journal of {other} is gone, its ref was deleted; see: git relay doctor"
+    assert note in relay("status", cwd=repo.path).stderr
+    found = json.loads(relay("doctor", "--json", cwd=repo.path).stdout)["findings"]
+    (hint,) = (f["hint"] for f in found if f["check"] == other and "git still has it" in f["text"])
+    git(repo.path, *hint.split()[1:])
+    ran = relay("resume", other, cwd=repo.path)
+    assert ran.rc in (0, 1), ran.stderr
+    assert git(repo.path, "show", f"relay/{other}:half.txt") in ("half", "whole")
+    assert relay("status", cwd=repo.path).stderr == ""
