@@ -209,7 +209,7 @@ def _decision(item: JsonObject) -> Entry:
 
 
 def _hypothesis(item: JsonObject) -> Entry:
-    return [f"From {inline(_text(item, 'source'), 120)}:", "", *block(_text(item, "text"), limit=2048), ""]
+    return [f"- from {inline(_text(item, 'source'), 120)}:", "", *block(_text(item, "text"), limit=2048), ""]
 
 
 def _check(item: JsonObject) -> Entry:

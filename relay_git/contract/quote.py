@@ -2,7 +2,8 @@
 
 Promise: whatever the text, `inline` and `code` give one line that opens no block when it follows "- ", and every line
 of `block` begins with "> " and stays inside of its fence. Control, ANSI, bidi, zero-width and other invisible
-characters come out as visible words such as <U+202E>. What is quoted where is `brief`'s business.
+characters come out as visible words such as <U+202E>. The control words of chat templates and the tags by which agents
+tell who speaks are broken by a backslash. What is quoted where is `brief`'s business.
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_])")
 _RISKY = re.compile(r"[\\`<]|!(?=\[)")
+# What a model may have been taught to read as a change of speaker, whatever stands around it.
+_TEMPLATE = re.compile(r"<(?=\|\w{1,40}\|>)")
+_SPEAKER = re.compile(
+    r"<(?=/?(?:antml:)?(?:system|user|assistant|human|developer|tool|instructions?|function_(?:calls?|results?)|invoke"
+    r"|parameter|(?:start|end)_of_turn|s|INST)(?:[-_]\w{1,20})?[ >/]|</?SYS>>)",
+    re.IGNORECASE,
+)
 _CONTRACT_LINE = re.compile(r"(contract[ \t]*):", re.IGNORECASE)
 _OPENER = re.compile(r"^(?:[#>+*=~_|\[-]|\d{1,9}(?=[.)]))")
 _RUN = re.compile(r"`+")
@@ -51,6 +59,12 @@ def visible(text: str) -> str:
     return _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).translate(_TABLE)
 
 
+def powerless(text: str, *, tags: bool = True) -> str:
+    """The text with a backslash behind the `<` of a chat template's words and, with `tags`, of a speaker's tags."""
+    text = _TEMPLATE.sub(r"<\\", text)
+    return _SPEAKER.sub(r"<\\", text) if tags else text
+
+
 def clip(text: str, limit: int) -> str:
     """The text, or where it is longer than `limit` characters its beginning, its end and how much is left out."""
     if len(text) <= limit:
@@ -61,7 +75,7 @@ def clip(text: str, limit: int) -> str:
 
 def inline(text: str, limit: int = 600) -> str:
     """Prose on one line, safe at the start of a list item."""
-    line = " ".join(visible(clip(text, limit)).split())
+    line = powerless(" ".join(visible(clip(text, limit)).split()))
     line = _RISKY.sub(lambda found: "\\" + found[0], line)
     line = _CONTRACT_LINE.sub(r"\1\\:", line)
     opener = _OPENER.match(line)
@@ -74,7 +88,7 @@ def inline(text: str, limit: int = 600) -> str:
 
 def code(text: str, limit: int = 400) -> str:
     """A code span on one line, for what is copied exactly: commands, paths, ids."""
-    line = " ".join(visible(clip(text, limit)).split())
+    line = " ".join(powerless(visible(clip(text, limit))).split())
     mark = _longer_than_runs(line, 1)
     pad = " " if not line or line[0] == "`" or line[-1] == "`" else ""
     return f"{mark}{pad}{line}{pad}{mark}"
@@ -87,7 +101,7 @@ def word(text: str) -> str:
 
 def block(text: str, info: str = "text", limit: int = 8192) -> list[str]:
     """A fenced block inside a block quote: no line of it can be taken for a line of the brief."""
-    body = visible(clip(text, limit))
+    body = powerless(visible(clip(text, limit)), tags=info == "text")  # in code a tag is what the file needs
     fence = _longer_than_runs(body, 3)
     return [f"> {line}" if line else ">" for line in (f"{fence}{info}", *body.split("\n"), fence)]
 
