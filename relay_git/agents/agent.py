@@ -229,6 +229,24 @@ class Tool(Protocol):
         """
 
 
+class Many(Protocol):
+    """The sessions that lie in one file; it may be asked again and again, and reads what has changed."""
+
+    def listed(self) -> tuple[Found, ...]:
+        """Each session with the time of its last sign of life, as far as that can be told without reading it."""
+
+    def follow(self, native_id: str) -> Following:
+        """Read one of them."""
+
+
+@runtime_checkable
+class HoldsMany(Protocol):
+    """A tool that keeps many sessions in one file whose name tells nothing of them."""
+
+    def inside(self, found: Found) -> Many:
+        """What lies in such a file."""
+
+
 class Agent(Tool, Protocol):
     """A tool that can be started as well.
 

@@ -15,7 +15,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from relay_git.agents import shelf
@@ -168,12 +168,36 @@ class Aider:
         Follower(path / HISTORY if path.is_dir() else path, lambda: reader).poll()
         return tuple(reader.sessions)
 
+    def inside(self, found: Found) -> _Sessions:
+        """The sessions of a history."""
+        return _Sessions(self, found.path)
+
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
         """Read one session of a history; that of a leg of ours is the only one in its file."""
         path = path / HISTORY if path.is_dir() else path
         wanted = "" if _OURS.fullmatch(native_id) else native_id
         cwd = str(path.parent) if path.name == HISTORY else str(worktree)
         return History(path, worktree, cwd, wanted, self._zone)
+
+
+class _Sessions:
+    """The sessions of one history."""
+
+    def __init__(self, aider: Aider, path: Path) -> None:
+        self._aider, self._path = aider, path
+
+    def listed(self) -> tuple[Found, ...]:
+        """Each session, at the latest alive when the next one began; the last one as long as the file was written."""
+        stamp, begun = shelf.identity(self._path), self._aider.sessions(self._path)
+        if not stamp or not begun:
+            return ()
+        ends = [datetime.fromisoformat(name).timestamp() for name in begun[1:]]
+        older = [Found(self._path, name, end, 0) for name, end in zip(begun, ends, strict=False)]
+        return (*older, Found(self._path, begun[-1], stamp[3] / 1e9, stamp[2]))
+
+    def follow(self, native_id: str) -> Following:
+        """Read one of them."""
+        return self._aider.follow(self._path, native_id, Path())
 
 
 def _ignored(place: Place) -> bool:

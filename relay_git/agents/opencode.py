@@ -39,7 +39,14 @@ from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.opencode_limits import error_notice, retry_notice
-from relay_git.agents.opencode_store import InDatabase, InTree, database_sessions, id_in_name, tree_sessions
+from relay_git.agents.opencode_store import (
+    AllInDatabase,
+    InDatabase,
+    InTree,
+    database_sessions,
+    id_in_name,
+    tree_sessions,
+)
 from relay_git.agents.unconfined import full_grants, not_confined
 
 PLUGIN = "opencode-retries.js"
@@ -163,6 +170,10 @@ class Opencode:
         if path.suffix == ".db":
             return database_sessions(path)
         return tree_sessions(path) if path.is_dir() else (path.stem,) if _in_tree(path) else ()
+
+    def inside(self, found: Found) -> AllInDatabase:
+        """The sessions of a database."""
+        return AllInDatabase(found)
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:
         """Read one session of a database, of a `storage` folder, or of a session's file in it."""

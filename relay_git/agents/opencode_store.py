@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
+from relay_git.agents.agent import Found
 from relay_git.agents.jsonl import Record
 from relay_git.agents.opencode_reader import OpencodeReader
 from relay_git.agents.sqlite import Database, Mirror, Row, Value, opened
@@ -27,6 +28,7 @@ _MAX_SUBAGENTS = 200
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 # The newest messages may still change; what was before them is not read again as long as its dates stay.
 _UNSETTLED = 8
+_HOUR = 3600.0
 _MESSAGES = "SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id"
 _DATED = "SELECT id, time_updated FROM message WHERE session_id = ? ORDER BY time_created, id"
 _PARTS = "SELECT message_id, count(*), max(time_updated) FROM part WHERE session_id = ? GROUP BY message_id"
@@ -43,20 +45,55 @@ def database_sessions(path: Path) -> tuple[str, ...]:
         return tuple(str(row[0]) for row in rows)
 
 
+class AllInDatabase:
+    """The sessions in a database, all read from one copy of it."""
+
+    def __init__(self, found: Found) -> None:
+        self._path, self._mirror = found.path, Mirror(found.path)
+
+    def listed(self) -> tuple[Found, ...]:
+        """Each session with the time that its row tells.
+
+        A message may come while that stays as it is, so the newest and what was written in the last hour counts as
+        changed whenever the database has.
+        """
+        with self._mirror.opened() as database:
+            if not isinstance(database, Database) or not {"id", "time_updated"} <= set(database.columns("session")):
+                return ()
+            own = " WHERE parent_id IS NULL" if "parent_id" in database.columns("session") else ""
+            rows = list(database.rows(f"SELECT id, time_updated FROM session{own} ORDER BY time_updated DESC, id DESC"))  # noqa: S608
+        written = [
+            about for end in ("", "-wal") if (about := shelf.identity(self._path.with_name(self._path.name + end)))
+        ]
+        last, size = max((time for *_, time in written), default=0) / 1e9, sum(size for _, _, size, _ in written)
+        found = []
+        for number, (name, updated) in enumerate(rows):
+            when = updated / 1e3 if isinstance(updated, int | float) else 0.0
+            fresh = number == 0 or when > last - _HOUR
+            found.append(Found(self._path, str(name), last if number == 0 else when, size if fresh else 0))
+        return tuple(found)
+
+    def follow(self, native_id: str) -> InDatabase:
+        """Read one of them from the same copy."""
+        return InDatabase(self._path, native_id, Path(), self._mirror)
+
+
 class InDatabase:
     """Follows one session in a database; an empty id means the newest that is no subagent's."""
 
-    def __init__(self, path: Path, native_id: str, worktree: Path) -> None:
+    def __init__(self, path: Path, native_id: str, worktree: Path, mirror: Mirror | None = None) -> None:
         self._id, self._worktree = native_id, worktree
-        self._mirror = Mirror(path)
+        self._mirror = mirror if mirror is not None else Mirror(path)
+        self._version: object = None
         self._record = SessionRecord("opencode", native_id)
         self._settled: tuple[list[Row], OpencodeReader] = ([], OpencodeReader(worktree))
 
     def poll(self) -> bool:
         """Read the session anew if the database has changed."""
-        if not self._mirror.changed():
+        if self._version is self._mirror.version and not self._mirror.changed():
             return False
         with self._mirror.opened() as database:
+            self._version = self._mirror.version
             if isinstance(database, Database):
                 reader = self._read(database, self._id or _newest(database))
                 for trouble in database.trouble:

@@ -47,6 +47,7 @@ _NO_SESSION |= {"-v", "--help", "-h", "--cline-hub-daemon", "completion"}
 _RESUMED = re.compile(r"(?:--session-id|--resume|-r|-s|--session)(?:=(?P<id>.+))?")
 _SAME_START = 60  # seconds between the start of a process and what its tool took for it
 _ID = re.compile(r"[0-9A-Za-z_-]{6,80}")
+BY_ARGUMENT = "its command line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def tool_of(argv: tuple[str, ...]) -> str:
 def clue(tool: str, process: Process, opened: tuple[str, ...], homes: Mapping[str, Path]) -> Clue | None:
     """What tells which session the process is at; None where nothing but place and time does.
 
-    `opened` are the paths of its open files, `homes` the folder of each tool that has a registry of live sessions.
+    `opened` are the paths of its open files, `homes` the folder of each tool that has a registry of live sessions or
+    locks of them.
     """
     home = homes.get(tool)
     found = None
@@ -101,7 +103,9 @@ def clue(tool: str, process: Process, opened: tuple[str, ...], homes: Mapping[st
         found = _claude(home, process)
     elif tool == "copilot" and home is not None:
         found = _copilot(home, process)
-    return found or _by_open_file(opened) or _by_argument(process.argv)
+    elif tool == "codex" and home is not None:
+        found = _codex(home, opened)
+    return found or _by_argument(process.argv)
 
 
 def _claude(config: Path, process: Process) -> Clue | None:
@@ -122,14 +126,13 @@ def _copilot(home: Path, process: Process) -> Clue | None:
     return None
 
 
-def _by_open_file(opened: tuple[str, ...]) -> Clue | None:
-    """Codex holds a lock that is named by the thread, others the transcript itself."""
+def _codex(home: Path, opened: tuple[str, ...]) -> Clue | None:
+    """`thread-writer-locks/<thread>.lock`, which it holds open."""
+    locks = os.path.realpath(home / "thread-writer-locks")
     for path in opened:
         folder, name = os.path.split(path)
-        if name.endswith(".lock") and folder.endswith("thread-writer-locks"):
+        if name.endswith(".lock") and os.path.realpath(folder) == locks:
             return Clue(name.removesuffix(".lock"), "its writer lock")
-        if name.endswith(".jsonl") and (found := re.search(r"([0-9A-Za-z]{8}-[0-9A-Za-z-]{27})\.jsonl", name)):
-            return Clue(found[1], "its open transcript")
     return None
 
 
@@ -141,7 +144,7 @@ def _by_argument(argv: tuple[str, ...]) -> Clue | None:
             continue
         value = named["id"] or next(words, "")
         if _ID.fullmatch(value):
-            return Clue(value, "its command line")
+            return Clue(value, BY_ARGUMENT)
     return None
 
 

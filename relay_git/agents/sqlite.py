@@ -106,6 +106,11 @@ class Mirror:
         self._folder: Path | None = None
         self._gone: weakref.finalize[[str], Mirror] | None = None
 
+    @property
+    def version(self) -> object:
+        """What was copied: another object whenever the copy was brought up to date."""
+        return self._copied
+
     def changed(self) -> bool:
         """Whether the original is another than what was copied."""
         return _state(self.path) != self._copied

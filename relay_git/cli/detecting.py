@@ -19,14 +19,14 @@ from relay_git.cli.render import print_json, print_table
 from relay_git.cli.transcripts import to_json
 from relay_git.errors import ExitCode, RelayError, UserError, printable
 from relay_git.git.repo import discover
-from relay_git.session import PlanStatus
+from relay_git.session import PlanStatus, SessionRecord
 from relay_git.supervisor.detect import Detected, Detector, State
 from relay_git.supervisor.seen_before import SeenBefore
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _REFRESH = 2.0
 _WHERE = 40  # characters; of a longer path the end says more
-_HEAD = ("STATE", "AGENT", "SESSION", "PID", "AGE", "WHERE", "PLAN", "FILES", "TOKENS", "TASK")
+_HEAD = ("STATE", "AGENT", "SESSION", "PID", "AGE", "WHERE", "PLAN", "FILES", "TOKENS", "QUOTA", "TASK")
 
 
 def detect(since: str, *, here: bool, everything: bool, watch: bool, as_json: bool) -> int:
@@ -86,8 +86,15 @@ def _row(row: Detected, now: datetime) -> tuple[str, ...]:
         f"{left} left" if record.plan else "-",
         str(len(record.files_touched)),
         _count(record.usage.input + record.usage.output + record.usage.cache_read + record.usage.cache_write),
+        _quota(record, now),
         task,
     )
+
+
+def _quota(record: SessionRecord, now: datetime) -> str:
+    """How much of each window was used when the tool last told; a window that has begun anew since tells nothing."""
+    told = (r for r in record.quota if r.resets_at is None or r.resets_at > now)
+    return ", ".join(f"{reading.used:.0%} of {reading.window}" for reading in told) or "-"
 
 
 def _state(row: Detected, now: datetime) -> str:

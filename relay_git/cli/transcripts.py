@@ -104,6 +104,17 @@ def to_json(record: SessionRecord) -> dict[str, Any]:
             {"kind": str(n.kind), "window": n.window, "resetsAt": _time(n.resets_at), "evidence": n.evidence}
             for n in record.limits
         ],
+        "quota": [
+            {
+                "window": reading.window,
+                "used": reading.used,
+                "at": _time(reading.at),
+                "resetsAt": _time(reading.resets_at),
+                "minutes": reading.minutes,
+                "source": reading.source,
+            }
+            for reading in record.quota
+        ],
         "limitEvents": len(record.limits),
         "atLimit": record.at_limit,
         "records": record.records,

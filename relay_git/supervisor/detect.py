@@ -17,10 +17,9 @@ from pathlib import Path
 
 import psutil
 
-from relay_git.agents import TOOLS
-from relay_git.agents.agent import Following, Found
-from relay_git.agents.claude import config_dir
-from relay_git.agents.running import Clue, Process, clue, tool_of
+from relay_git.agents import AGENTS, TOOLS
+from relay_git.agents.agent import Following, Found, HoldsMany, Many
+from relay_git.agents.running import BY_ARGUMENT, Clue, Process, clue, tool_of
 from relay_git.session import SessionRecord
 from relay_git.supervisor.seen_before import SeenBefore
 
@@ -75,6 +74,7 @@ class _Alive:
     process: Process
     tool: str
     children: tuple[float, ...]  # when each process below it was started
+    opened: frozenset[str] = frozenset()  # the real paths of its open files
     clue: Clue | None = None
 
 
@@ -89,6 +89,7 @@ class Detector:
     seen: SeenBefore
     others: tuple[Mapping[str, str], ...] = ()
     _open: dict[tuple[str, Path, str], tuple[Following, tuple[int, float]]] = field(default_factory=dict)
+    _many: dict[tuple[str, Path], Many] = field(default_factory=dict)
 
     def look(self, now: datetime, since: timedelta | None) -> list[Detected]:
         """Every session that runs or was active since then, the newest first; all where `since` is None."""
@@ -99,8 +100,9 @@ class Detector:
             if home not in shelves:
                 shelves[home] = [(name, found) for name, tool in TOOLS.items() for found in tool.found(env)]
         every = {(tool, f.path, f.native_id): f for shelf in shelves.values() for tool, f in shelf}
-        taken = self._join(alive, every, now)
         oldest = 0.0 if since is None else (now - since).timestamp()
+        every = self._unfolded(every, oldest, {one.tool for one in alive})
+        taken = self._join(alive, every, now)
         rows = [self._running(a, every.get(key) if key else None, now) for a, key in taken]
         held = {key for _, key in taken}
         for key, found in every.items():
@@ -109,6 +111,20 @@ class Detector:
         self.seen.keep(every)
         return sorted(rows, key=lambda row: row.active, reverse=True)
 
+    def _unfolded(
+        self, every: dict[tuple[str, Path, str], Found], oldest: float, running: set[str]
+    ) -> dict[tuple[str, Path, str], Found]:
+        """The same, with each session of a file that holds many by itself; an old file that nobody is at stays shut."""
+        unfolded: dict[tuple[str, Path, str], Found] = {}
+        for key, found in every.items():
+            name, tool = key[0], TOOLS[key[0]]
+            inside: tuple[Found, ...] = ()
+            if not found.native_id and isinstance(tool, HoldsMany) and (found.modified >= oldest or name in running):
+                inside = self._many.setdefault((name, found.path), tool.inside(found)).listed()
+            for one in inside or (found,):
+                unfolded[name, one.path, one.native_id] = one
+        return unfolded
+
     def _join(
         self, alive: list[_Alive], every: Mapping[tuple[str, Path, str], Found], now: datetime
     ) -> list[tuple[_Alive, tuple[str, Path, str] | None]]:
@@ -116,6 +132,9 @@ class Detector:
         joined: list[tuple[_Alive, tuple[str, Path, str] | None]] = []
         held: set[tuple[str, Path, str]] = set()
         for one in sorted(alive, key=lambda a: (a.clue is None, -a.process.started)):
+            if one.clue is None or one.clue.how == BY_ARGUMENT:  # it may have gone on in another one since
+                opened = next((k for k in every if k[0] == one.tool and os.path.realpath(k[1]) in one.opened), None)
+                one.clue = Clue(opened[2], "its open transcript") if opened and opened[2] else one.clue
             wanted = one.clue.native_id if one.clue is not None else ""
             key = next((k for k in every if wanted and k[0] == one.tool and k[2] == wanted), None)
             if key is None and not wanted:
@@ -168,13 +187,19 @@ class Detector:
         known = self._open.get(key)
         if known is None and (kept := self.seen.get(key, version)) is not None:
             return kept
-        following = known[0] if known is not None else TOOLS[tool].follow(found.path, found.native_id, Path())
+        following = known[0] if known is not None else self._follow(tool, found)
         if known is None or known[1] != version:
             following.poll()
             self._open[key] = (following, version)
         record = following.record()
         self.seen.put(key, version, record)
         return record
+
+    def _follow(self, tool: str, found: Found) -> Following:
+        many = self._many.get((tool, found.path))
+        if many is not None and found.native_id:
+            return many.follow(found.native_id)
+        return TOOLS[tool].follow(found.path, found.native_id, Path())
 
 
 def _alive() -> Iterator[_Alive]:
@@ -209,16 +234,12 @@ def _look_at(process: psutil.Process, tool: str) -> _Alive:
             opened += [file.path for file in one.open_files()]
     found = Process(process.pid, process.ppid(), process.create_time(), tuple(process.cmdline()), cwd, env)
     born = [child.create_time() for child in below if _argv(child) and not tool_of(tuple(_argv(child)))]
-    alive = _Alive(found, tool, tuple(born))
-    homes = {"claude": config_dir(env), "copilot": _copilot_home(env)} if env else {}
+    alive = _Alive(found, tool, tuple(born), frozenset(map(os.path.realpath, opened)))
+    homes = {name: AGENTS[name].home(env) for name in ("claude", "codex", "copilot")} if env else {}
     pids = [found, *(replace(found, pid=child.pid, started=child.create_time()) for child in below)]
     clues = (clue(tool, one, tuple(opened), homes) for one in pids)
     alive.clue = next((c for c in clues if c is not None), None)
     return alive
-
-
-def _copilot_home(env: Mapping[str, str]) -> Path:
-    return Path(env.get("COPILOT_HOME") or Path(env.get("HOME", "/nonexistent")) / ".copilot")
 
 
 def _argv(process: psutil.Process) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -74,7 +75,7 @@ def test_two_agents_of_one_tool_are_told_apart_with_their_folders_and_homes(tmp_
         assert (found.tool, found.pid) == ("demo", process.pid)
         assert found.record.cwd == str(tmp_path / f"folder-{name}")
         assert found.record.prompts == (f"the task of {name}",)
-        assert found.matched == "its command line"
+        assert found.matched == "its open transcript"
 
 
 def test_a_call_that_nothing_works_at_waits_for_a_permission(tmp_path: Path, begin: Begin) -> None:
@@ -187,3 +188,83 @@ def test_claude_s_registry_is_believed_only_for_the_very_process(tmp_path: Path,
     homes: Mapping[str, Path] = {"claude": tmp_path}
     found = clue("claude", Process(77, 1, 1_795_978_187.5, ("claude",), "/w"), (), homes)
     assert (found.native_id if found is not None else None) == session
+
+
+def test_a_lock_or_a_transcript_counts_where_the_tool_keeps_it_and_nowhere_else(tmp_path: Path) -> None:
+    thread = "0b72ab1c-b60c-40a3-9877-ef470310ce7e"
+    process = Process(77, 1, 0.0, ("codex",), "/w")
+    homes = {"codex": tmp_path}
+    own = clue("codex", process, (str(tmp_path / "thread-writer-locks" / f"{thread}.lock"),), homes)
+    assert own is not None
+    assert (own.native_id, own.how) == (thread, "its writer lock")
+    for elsewhere in (
+        f"/elsewhere/thread-writer-locks/{thread}.lock",
+        f"/w/fixtures/{thread}.jsonl",
+        f"/w/{thread}/x.log",
+    ):
+        assert clue("codex", process, (elsewhere,), homes) is None
+
+
+HOUR = 3600
+
+
+def opencode_database(home: Path, ages: dict[str, float]) -> Path:
+    """A database as opencode writes it, with a session for each name, written so many seconds ago."""
+    folder, now = home / ".local/share/opencode", datetime.now(UTC).timestamp()
+    folder.mkdir(parents=True)
+    base = sqlite3.connect(folder / "opencode.db")
+    base.execute("CREATE TABLE session (id, directory, version, parent_id, time_created, time_updated)")
+    base.execute("CREATE TABLE message (id, session_id, time_created, data)")
+    base.execute("CREATE TABLE part (id, message_id, session_id, data)")
+    for name, age in ages.items():
+        at = int((now - age) * 1000)
+        base.execute("INSERT INTO session VALUES (?, ?, '1', NULL, ?, ?)", (name, f"/w/{name}", at, at))
+        said, part = {"role": "user", "time": {"created": at}}, {"type": "text", "text": f"the task of {name}"}
+        base.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (f"msg_{name}", name, at, json.dumps(said)))
+        base.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (f"prt_{name}", f"msg_{name}", name, json.dumps(part)))
+    base.commit()
+    base.close()
+    return folder / "opencode.db"
+
+
+def test_each_session_of_a_database_that_is_young_enough_is_found(tmp_path: Path) -> None:
+    opencode_database(tmp_path, {"ses_old": 50 * HOUR, "ses_two": 2 * HOUR, "ses_one": HOUR})
+    looks = Detector({"HOME": str(tmp_path)}, SeenBefore(None))
+    found = looks.look(datetime.now(UTC), timedelta(hours=24))
+    mine = [row for row in found if row.path.startswith(str(tmp_path))]
+    assert [(row.native_id, row.record.prompts) for row in mine] == [
+        ("ses_one", ("the task of ses_one",)),
+        ("ses_two", ("the task of ses_two",)),
+    ]
+    every = looks.look(datetime.now(UTC), None)
+    assert [r.native_id for r in every if r.path.startswith(str(tmp_path))] == ["ses_one", "ses_two", "ses_old"]
+
+
+def test_what_is_written_in_a_database_between_two_looks_is_seen(tmp_path: Path) -> None:
+    path = opencode_database(tmp_path, {"ses_two": 2 * HOUR, "ses_one": HOUR})
+    looks = Detector({"HOME": str(tmp_path)}, SeenBefore(None))
+    looks.look(datetime.now(UTC), None)
+    base = sqlite3.connect(path)
+    for number in range(200):  # so that the file grows
+        part = {"type": "text", "text": f"and {number}"}
+        base.execute(
+            "INSERT INTO part VALUES (?, 'msg_ses_one', 'ses_one', ?)", (f"prt_z{number:03}", json.dumps(part))
+        )
+    base.commit()
+    base.close()
+    rows = {r.native_id: r for r in looks.look(datetime.now(UTC), None) if r.path == str(path)}
+    assert "and 199" in rows["ses_one"].record.prompts[0]
+    assert rows["ses_two"].record.prompts == ("the task of ses_two",)
+
+
+def test_each_session_of_an_aider_history_is_found_and_those_before_the_span_are_not(tmp_path: Path) -> None:
+    starts = {age: datetime.now() - timedelta(hours=age) for age in (60, 50, 2, 1)}
+    text = "".join(
+        f"\n# aider chat started at {start:%Y-%m-%d %H:%M:%S}\n\n#### task {age}  \n\nDone.\n"
+        for age, start in starts.items()
+    )
+    (tmp_path / ".aider.chat.history.md").write_text(text)
+    looks = Detector({"HOME": str(tmp_path)}, SeenBefore(None))
+    rows = [r for r in looks.look(datetime.now(UTC), timedelta(hours=24)) if r.path.startswith(str(tmp_path))]
+    # The one of fifty hours ago may have gone on until the next began.
+    assert {r.record.prompts for r in rows} == {("task 1",), ("task 2",), ("task 50",)}
