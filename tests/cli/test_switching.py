@@ -1,4 +1,4 @@
-"""A session moves from one account of a tool to another: its own folder and its own key, and nothing of the other's."""
+"""A session moves from one account of a tool to another: its own folder, its own key, and the conversation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from relay_git.contract.brief import TITLE
+from relay_git.contract.brief import REMINDER, TITLE
 from tests.cli.scene import ACCEPT, LIMIT, TAKE_OVER, WORK, shell
 
 SECRET = "sk-test-MADE-UP-not-a-key"
@@ -52,6 +52,20 @@ def test_the_other_account_gets_the_brief_in_its_own_folder_with_its_own_key(rep
     kept = [p.read_bytes() for p in repo.path.joinpath(".git", "relay").rglob("*") if p.is_file()]
     assert not any(SECRET.encode() in data for data in kept)
     assert SECRET not in log + done.stdout + done.stderr
+
+
+def test_the_other_account_goes_on_with_the_whole_conversation(repo, relay, demo, work, monkeypatch) -> None:
+    monkeypatch.setenv("RELAY_DEMO_RESUMES", "1")
+    demo.plays([*WORK, LIMIT], TAKE_OVER)
+    done = relay("start", "the task", "--agent", "demo", "--then", "demo:work", cwd=repo.path)
+    assert done.rc == 0, done
+    assert "goes on in its own session, in the account demo:work" in done.stderr
+    brought, fresh = sorted((work / "sessions").glob("*.jsonl"), key=lambda file: len(file.read_bytes()))
+    (kept,) = (demo.home / "sessions").glob("*.jsonl")
+    assert (brought.name, brought.read_bytes()) == (kept.name, kept.read_bytes())
+    told = [r["text"] for r in map(json.loads, fresh.read_text().splitlines()) if r["type"] == "prompt"]
+    assert (told[0].startswith("the task"), told[1].startswith(REMINDER)) == (True, True)
+    assert [leg["account"] for leg in status(repo, relay)["legs"]] == ["", "work"]
 
 
 def test_a_session_begins_and_is_resumed_in_the_account_that_was_named(repo, relay, demo, work) -> None:

@@ -28,13 +28,15 @@ A script is JSON:
 `{{cwd}}` in a turn is the folder that the asking agent works in, `{{brief}}` the file that its prompt points to, both
 read from its own request.
 A request is *main* when it offers tools; others (titles, token counts, model lists) get a benign answer and use up no
-turn. Each request is one line of the log: api, kind, turn, headers without secrets, system, tools, messages, answered.
+turn. Each request is one line of the log: api, kind, turn, headers without secrets, credential (its SHA-256), system,
+tools, messages, answered.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import re
 import sys
@@ -154,6 +156,8 @@ class Handler(BaseHTTPRequestHandler):
     def record(self, **what: Any) -> None:
         headers = {k.lower(): v for k, v in self.headers.items() if not SECRET.fullmatch(k)}
         line = {"at": round(time.time(), 3), "method": self.command, "path": self.path, "headers": headers, **what}
+        given = self.headers.get("x-api-key") or self.headers.get("authorization") or ""
+        line["credential"] = hashlib.sha256(given.removeprefix("Bearer ").encode()).hexdigest()
         with self.server.lock, self.server.log.open("a") as log:
             log.write(json.dumps(line) + "\n")
 
