@@ -26,10 +26,14 @@ _ANSWERED = timedelta(minutes=1)  # an answer so soon after a refusal was on its
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """`probe_at` is when the account may be asked again, None where it never refused; `failures` in a row."""
+    """`probe_at` is when the account may be asked again, None where it does not refuse; `failures` in a row.
+
+    `refused_at` is when it last refused.
+    """
 
     probe_at: datetime | None = None
     failures: int = 0
+    refused_at: datetime | None = None
 
     def is_open(self, now: datetime) -> bool:
         """Whether it is of no use to ask now."""
@@ -39,13 +43,11 @@ class Breaker:
 def of(entries: Iterable[Entry], now: datetime, jitter: float) -> Breaker:
     """The breaker of an account; `jitter` is a share, 0 to 1, that a session draws once."""
     found = Breaker()
-    refused_at = None
     for entry in sorted((e for e in entries if e.at <= now), key=happened):
         match entry:
             case Refusal(notice, at) if notice.kind in _FIRST and not model_of(notice.window or ""):
                 found = _refused(found, notice, at, jitter)
-                refused_at = at
-            case Spent(at) if refused_at is not None and at - refused_at >= _ANSWERED:
+            case Spent(at) if found.refused_at is not None and at - found.refused_at >= _ANSWERED:
                 found = Breaker()
     return found
 
@@ -54,8 +56,8 @@ def _refused(before: Breaker, notice: LimitNotice, at: datetime, jitter: float) 
     # Sessions that run into one wall together are one failure; the next is that of a probe.
     failures = before.failures if before.is_open(at) else before.failures + 1
     if notice.resets_at is not None and notice.resets_at > at:
-        return Breaker(notice.resets_at + JITTER * jitter, failures)
+        return Breaker(notice.resets_at + JITTER * jitter, failures, at)
     if before.is_open(at):
-        return before
+        return Breaker(before.probe_at, failures, at)
     pause = min(_FIRST[notice.kind] * 2 ** min(failures - 1, 10), _LONGEST)
-    return Breaker(at + pause * (1 + jitter / 5), failures)
+    return Breaker(at + pause * (1 + jitter / 5), failures, at)

@@ -91,7 +91,8 @@ class Standing:
     """An account as the policy sees it.
 
     `model` is the one in use where known. `budget` is the share of each window that the user lets git relay spend.
-    `unready` says why it cannot be used at all, empty where it can or nobody has looked.
+    `unready` says why it cannot be used at all, empty where it can or nobody has looked. `since` is when the leg was
+    begun that uses it: it was begun in spite of what was refused before, so that only what comes after counts.
     """
 
     wallet: Wallet
@@ -99,11 +100,16 @@ class Standing:
     model: str = ""
     budget: float = 1.0
     unready: str = ""
+    since: datetime | None = None
 
     @property
     def account(self) -> Account:
         """Whose it is."""
         return self.wallet.account
+
+    def counts(self, refused: datetime | None) -> bool:
+        """Whether a refusal at that moment counts."""
+        return refused is not None and (self.since is None or refused >= self.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +177,12 @@ def near_words(
 
 def _wall(present: Standing, now: datetime) -> str:
     """Why nothing more goes through this account; empty where something does."""
-    if present.breaker.is_open(now):
+    if present.breaker.is_open(now) and present.counts(present.breaker.refused_at):
         return f"{present.account} refused"
     for window in present.wallet.binding(present.model):
-        if window.refused is not None and window.resets_at is not None:
+        if window.resets_at is not None and present.counts(window.refused):
             return f"{present.account} refused: {window.name} is spent"
-        if present.budget < 1.0 and window.used >= present.budget:
+        if present.budget < 1.0 and window.refused is None and window.used >= present.budget:
             return f"{_used(present, window)}, your budget is {_percent(present.budget)}"
     return ""
 
@@ -265,7 +271,7 @@ def _counted(one: Standing, rules: Rules, now: datetime) -> list[Window]:
         w
         for w in one.wallet.binding(one.model)
         if not (w.resets_at is not None and w.resets_at - now <= rules.near)
-        and not (w.refused is not None and w.resets_at is None)
+        and not (w.refused is not None and (w.resets_at is None or not one.counts(w.refused)))
     ]
 
 

@@ -35,13 +35,14 @@ class Outlook:
     def __init__(self, run: Run, check: Check) -> None:
         self._run, self._check, self._next = run, check, Patience(0)
         self._near = ""
+        self._since = run.around.now()
 
     def handover(self, record: SessionRecord) -> str:
         """Why the leg is to be paused now for want of quota, in words; empty where it goes on."""
         if not self._next.is_over:
             return ""
         self._next = Patience(EVERY)
-        decision = decide(self._run, self._check, record)
+        decision = decide(self._run, self._check, record, self._since)
         capped = self._run.around.settings.budgets.get(self._run.account, 1.0) < 1.0
         if decision.act in (Act.HAND_OVER, Act.WAIT) or (decision.act is Act.ASK and capped):
             return decision.reason
@@ -51,10 +52,13 @@ class Outlook:
         return ""
 
 
-def decide(run: Run, check: Check, record: SessionRecord) -> Decision:
-    """What the policy says now; a successor that it names is ready, as far as `check` can see."""
+def decide(run: Run, check: Check, record: SessionRecord, since: datetime | None = None) -> Decision:
+    """What the policy says now; a successor that it names is ready, as far as `check` can see.
+
+    What was refused before `since` does not count against the present account: the leg was begun all the same.
+    """
     account, now = run.account, run.around.now()
-    present = replace(_standing(run, account), model=record.model)
+    present = replace(_standing(run, account), model=record.model, since=since)
     handoffs = tuple(_handoffs(run))
     candidates = {name: _standing(run, Account.parse(name)) for name in pool(run, handoffs)}
     while True:

@@ -83,6 +83,20 @@ def test_among_equals_the_users_order_counts_and_not_who_has_most() -> None:
     assert told(has(CLAUDE, 0.95), has(GEMINI, 0.7), has(CODEX, 0.1)).to == GEMINI
 
 
+@pytest.mark.parametrize("resets_at", [RESET, None])
+def test_a_leg_that_was_begun_in_spite_of_a_refusal_is_not_ended_for_it(resets_at: datetime | None) -> None:
+    rows = [read(0.5, 60), refused(20, resets_at=resets_at)]
+    assert told(at(CLAUDE, *rows, since=ago(5)), has(CODEX, 0.1)).act is Act.STAY
+    assert told(at(CLAUDE, *rows, refused(2), since=ago(5)), has(CODEX, 0.1)).act is Act.HAND_OVER
+
+
+def test_a_leg_that_waited_for_the_reset_is_not_ended_while_others_are_kept_from_asking() -> None:
+    rows = [read(0.99, 200, resets_at=ago(1)), refused(190, resets_at=ago(1))]
+    late = Standing(build(CLAUDE, rows, NOW), breaker.of(rows, NOW, 1.0), since=ago(0.5))
+    assert late.breaker.is_open(NOW)
+    assert told(late, has(CODEX, 0.1)).act is Act.STAY
+
+
 def test_a_successor_that_is_not_ready_is_passed_by() -> None:
     assert told(has(CLAUDE, 0.95), has(WORK, 0.1, unready="not signed in"), has(CODEX, 0.1)).to == CODEX
 
@@ -167,7 +181,7 @@ def test_a_spent_window_of_another_model_is_no_wall() -> None:
 
 def test_the_breaker_opens_until_the_reset_and_a_little_more() -> None:
     found = breaker.of([refused(5)], NOW, 0.5)
-    assert found == Breaker(RESET + breaker.JITTER / 2, 1)
+    assert found == Breaker(RESET + breaker.JITTER / 2, 1, ago(5))
     assert found.is_open(RESET)
     assert not found.is_open(RESET + breaker.JITTER)
 
