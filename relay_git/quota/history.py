@@ -134,7 +134,9 @@ def _append(file: Path, account: Account, entries: Sequence[Entry], now: datetim
     new = b"".join(map(lines.line, entries))
     if size + len(new) > MAX_BYTES:
         known = lines.entries(_read(file))[0]
-        _replace(file, lines.first_line(account) + _coarser([*known, *entries], now))
+        # A clock that is far ahead for once must not make all that was known look too old to be kept.
+        today = min(now, max(map(happened, known), default=now))
+        _replace(file, lines.first_line(account) + _coarser([*known, *entries], today, now))
         return told
     # Where a power cut has torn the last line, it ends here.
     new = (b"" if whole else b"\n") + new if size else lines.first_line(account) + new
@@ -201,9 +203,9 @@ def _replace(file: Path, body: bytes) -> None:
     part.replace(file)
 
 
-def _coarser(entries: Sequence[Entry], now: datetime) -> bytes:
+def _coarser(entries: Sequence[Entry], today: datetime, now: datetime) -> bytes:
     """The same history in at most half of the room: as fine as goes, and only then without its oldest part."""
-    ordered = sorted(entries, key=happened)
+    ordered = sorted((e for e in entries if today - _KEEP <= e.at <= now + _KEEP), key=happened)
     for fine in _FINE:
         rows = [lines.line(entry) for entry in _thinned(ordered, now, fine)]
         if sum(map(len, rows)) <= MAX_BYTES // 2:
@@ -217,10 +219,7 @@ def _thinned(ordered: Iterable[Entry], now: datetime, fine: timedelta) -> list[E
     """What is older than `fine` once a slot: the last reading and refusal of each window, and all turns summed up."""
     kept: dict[tuple[object, ...], Entry] = {}
     for number, entry in enumerate(ordered):
-        age = now - entry.at
-        if abs(age) > _KEEP:
-            continue
-        slot: object = number if age < fine else -(entry.at.timestamp() // _SLOT.total_seconds())
+        slot: object = number if now - entry.at < fine else -(entry.at.timestamp() // _SLOT.total_seconds())
         match entry:
             case QuotaReading():
                 kept[entry.window, entry.source, slot] = entry

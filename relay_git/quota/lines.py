@@ -91,8 +91,8 @@ def _iso(at: datetime | None) -> str | None:
 
 
 def _time(text: str) -> datetime:
-    """An aware moment; raises ValueError on one without a zone."""
+    """An aware moment of this century; raises ValueError on any other."""
     at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError("no zone")
+    if at.tzinfo is None or not 2000 <= at.year < 2100:
+        raise ValueError(text)
     return at.astimezone(UTC)

@@ -115,7 +115,15 @@ def test_however_much_is_recorded_the_file_stays_small(history: History) -> None
 
 
 @pytest.mark.parametrize(
-    "tail", [b'{"at":"2026-03-2', b"\0" * 300, b"\xff\xfe{}[]", b'{"at": "2026-03-29"}', b"[" * 9000]
+    "tail",
+    [
+        b'{"at":"2026-03-2',
+        b"\0" * 300,
+        b"\xff\xfe{}[]",
+        b'{"at": "2026-03-29"}',
+        b"[" * 9000,
+        b'{"at":"0001-01-01T00:00:00+00:00","requests":1,"tokens":1}',
+    ],
 )
 def test_a_torn_last_line_costs_that_line_alone(history: History, tail: bytes) -> None:
     history.record(CLAUDE, [read(0.4, 2)], NOW)
@@ -184,3 +192,13 @@ def test_what_another_process_has_added_is_seen(history: History) -> None:
     assert len(history.load(CLAUDE).entries) == 1
     History(history.folder).record(CLAUDE, [read(0.5, 2)], NOW)
     assert len(history.load(CLAUDE).entries) == 2
+
+
+def test_a_clock_that_is_a_year_ahead_for_once_takes_nothing_away(history: History) -> None:
+    history.record(CLAUDE, [refused(50), *(read(i / 4000, 4000 - i) for i in range(3_000))], NOW)
+    later = NOW + timedelta(days=365)
+    ahead = [QuotaReading("day", i / 4000, later - timedelta(seconds=i)) for i in range(4_000)]
+    assert history.record(CLAUDE, ahead, later) == ""
+    kept = history.load(CLAUDE).entries
+    assert any(isinstance(entry, Refusal) for entry in kept)
+    assert sum(isinstance(entry, QuotaReading) and entry.at <= NOW for entry in kept) > 200
