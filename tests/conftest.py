@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.seal.environment import home_environ, make_bin, make_home, real_home, sealed_environ
 from tests.seal.repo import Repo, git_version
+from tests.seal.warm import Warm, may_run
 
 MakeRepo = Callable[..., Repo]
 
@@ -125,9 +126,17 @@ def repo(make_repo: MakeRepo) -> Repo:
     return make_repo()
 
 
+@pytest.fixture(scope="session")
+def warm(sealed_machine: Path) -> Iterator[Warm]:
+    """Once a worker: what commands are forked from."""
+    made = Warm(sealed_machine)
+    yield made
+    made.stop()
+
+
 @pytest.fixture
-def relay() -> Callable[..., Ran]:
-    """`relay(*args, cwd=, env=, stdin=, timeout=)`: run `git-relay` as a real process and return a `Ran`."""
+def relay(warm: Warm) -> Callable[..., Ran]:
+    """`relay(*args, cwd=, env=, stdin=, timeout=)`: run `git-relay` in a process of its own and return a `Ran`."""
 
     def run(
         *args: str | Path,
@@ -136,10 +145,15 @@ def relay() -> Callable[..., Ran]:
         stdin: str | bytes = b"",
         timeout: float = 120,
     ) -> Ran:
-        argv: Sequence[str] = ["git-relay", *map(str, args)]
+        argv = ["git-relay", *map(str, args)]
         data = stdin.encode() if isinstance(stdin, str) else stdin
         full = {**os.environ, **(env or {})}
-        done = subprocess.run(argv, cwd=cwd, env=full, input=data, capture_output=True, timeout=timeout, check=False)
+        if may_run(env or {}):
+            done = warm.run(argv, cwd, full, data, timeout)
+        else:
+            done = subprocess.run(
+                argv, cwd=cwd, env=full, input=data, capture_output=True, timeout=timeout, check=False
+            )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

@@ -41,7 +41,7 @@ AGENT = Path(__file__).with_name("agent.sh")
 PYTHON = sys.executable
 START = ["start", "carry it", "--agent", "demo", "--then", "demo"]
 DISK = "6m"
-PATIENCE = 60.0  # seconds; what takes so long is stuck
+PATIENCE = 180.0  # seconds; what takes so long is stuck
 
 
 @dataclass(frozen=True, slots=True)
