@@ -51,6 +51,7 @@ def quota(*, watch: bool, as_json: bool) -> int:
             now = context.now()
             draw(*_wallets(detector, now), now)
             time.sleep(_REFRESH)
+    return ExitCode.DONE
 
 
 def _wallets(detector: Detector, now: datetime) -> tuple[list[Wallet], list[str]]:

@@ -12,6 +12,7 @@ import pytest
 from relay_git.quota.entry import HEADERS, Account, Entry, Refusal, Spent
 from relay_git.quota.history import History
 from relay_git.session import LimitKind, LimitNotice, QuotaReading
+from tests.terminal.user import User
 
 NOW = datetime.now(UTC)
 
@@ -69,7 +70,7 @@ def test_the_table_has_a_bar_what_is_left_and_when_it_runs_dry(relay, tmp_path):
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("claude:work")]
     assert "███████████" in row
     assert "31 %" in row
-    assert "(in 2 h 59 min)" in row
+    assert "(in 2 h 5" in row
     assert "about " in row
     assert "response headers" in row
     assert "CET" in row or "CEST" in row
@@ -134,3 +135,19 @@ def test_watching_is_for_a_terminal(relay, tmp_path, more):
     done = relay("quota", "--watch", *more, cwd=tmp_path)
     assert done.rc == 2
     assert "git relay quota" in done.stderr
+
+
+def test_at_a_terminal_it_has_colours_and_watching_leaves_no_trace(tmp_path):
+    record(Account("claude"), reading(0.95, 5))
+    user = User(["git-relay", "quota", "--watch"], cwd=tmp_path, columns=160)
+    try:
+        user.sees("Ctrl-C to leave")
+        assert "95 %" in user.text()
+        assert b"\x1b[31m" in user.seen  # red
+        user.type("\x03")
+        assert user.ends() == 0
+        assert "Traceback" not in user.text()
+        assert user.seen.rindex(b"\x1b[?1049l") > user.seen.rindex(b"\x1b[?1049h")
+        assert user.seen.rindex(b"\x1b[?25h") > user.seen.rindex(b"\x1b[?25l")
+    finally:
+        user.close()

@@ -142,6 +142,7 @@ def _become(argv: list[str], cwd: str, env: dict[str, str], files: list[int]) ->
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    time.tzset()  # a new process would have looked at TZ
     sys.argv = argv
     sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", closefd=False, errors="backslashreplace")
