@@ -127,6 +127,8 @@ def _next(tip: Entry, *, running: bool, landed: bool) -> str:
         return f"{tip.agent} is at work; git relay handoff {name} hands it over"
     if tip.event is Event.DROPPED:
         return f"dropped; its history: git relay log {name}"
+    if tip.state is State.DONE and tip.stands and not landed:
+        return f"its work stands on {tip.stands}; git relay land {name} says how to bring it over"
     if tip.state is State.DONE:
         return f"landed; git relay drop {name} cleans up" if landed else f"git relay land {name}"
     if tip.state is State.FAILED:

@@ -201,7 +201,8 @@ class _Adding:
         done = self.git.result(
             "add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul", input=spec, env=self.env
         )
-        said = [line for line in printable(done.stderr.decode("utf-8", "replace")).split("\n") if line.strip()]
+        lines = printable(done.stderr.decode("utf-8", "replace")).split("\n")
+        said = [line for line in lines if line.strip() and not line.startswith("hint:")]
         # A folder that cannot be read is only a warning to git, and would be left out without a word.
         self.refused += [line for line in said if "could not open directory" in line and line not in self.refused]
         if done.returncode == 0:
@@ -210,6 +211,8 @@ class _Adding:
         failed = failure("add", done.returncode, done.stderr, self.git.cwd)
         if "No space left" in str(failed):
             raise failed
+        if any("sparse-checkout" in line for line in said):
+            return "it lies outside of what the sparse checkout shows"
         return (said or ["no message"])[-1][:200]
 
 

@@ -194,7 +194,8 @@ def writer(repo: Repo, session: SessionId) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise LedgerConflict(
-            f"another git relay is running the session {session}", hint=f"git relay status {session}"
+            f"another git relay is running the session {session}",
+            hint=f"git relay attach {session} looks in, git relay stop {session} brings it to rest",
         ) from error
     try:
         yield

@@ -59,25 +59,33 @@ def land(run: Run, how: How) -> Landed:
         return Landed(branch, before, before)
     _nothing_in_the_way(git, before, tree)
     intent = Intent(how, str(repo.work_tree), branch, before, base, work, Oid(tree))
+    for loss in stand.losses:
+        run.around.teller.say(f"note: {loss}")
+    _carry_out(run, git, intent)
+    after = repo.resolve("HEAD") or before
+    halfway.record(run, intent, after)
+    return Landed(branch, before, after)
+
+
+def _carry_out(run: Run, git: Git, intent: Intent) -> None:
+    """Have git bring the work, or leave all as it was and say why."""
+    before = intent.before
     halfway.intend(run, intent)
     try:
-        _bring(git, how, base, work, run)
+        _bring(git, intent.how, intent.base, intent.work, run)
     except KeyboardInterrupt:
         halfway.settle(run, git)
         raise
     except RelayError as error:
-        halfway.take_back(git, how)
+        halfway.take_back(git, intent.how)
         halfway.forget(run)
-        now = repo.resolve("HEAD")
+        now = run.around.repo.resolve("HEAD")
         if now != before:
             raise RepoError(
                 f"{error}; HEAD has moved to {now or 'no commit'} meanwhile, and was left there",
                 hint=f"git log -3; it was at {before}",
             ) from error
-        raise type(error)(f"{error}; your branch {branch} is as it was", hint=error.hint) from error
-    after = repo.resolve("HEAD") or before
-    halfway.record(run, intent, after)
-    return Landed(branch, before, after)
+        raise type(error)(f"{error}; your branch {intent.branch} is as it was", hint=error.hint) from error
 
 
 def drop(run: Run, *, force: bool, purge: bool) -> tuple[str, ...]:
@@ -243,6 +251,7 @@ class _Stand:
     where: str
     loose: bool
     operation: str = ""
+    losses: tuple[str, ...] = ()
 
 
 def _stand(run: Run) -> _Stand:
@@ -260,10 +269,10 @@ def _stand(run: Run) -> _Stand:
     where = taken.elsewhere(run.session)
     end, recorded = taken.commit, store.commit(Oid(entry.snapshot))
     if taken.commit == taken.head or (not where and store.ref(worktree.branch_of(run.session)) == taken.commit):
-        return _Stand((end, *aside), where or entry.stands, False, taken.operation)
+        return _Stand((end, *aside), where or entry.stands, False, taken.operation, taken.losses)
     if recorded is not None and recorded.tree == taken.tree and taken.head in recorded.parents:
-        return _Stand((recorded.oid,), where, bool(taken.losses), taken.operation)
-    return _Stand((end, *aside), where, True, taken.operation)
+        return _Stand((recorded.oid,), where, bool(taken.losses), taken.operation, taken.losses)
+    return _Stand((end, *aside), where, True, taken.operation, taken.losses)
 
 
 def _head(run: Run) -> Oid | None:
@@ -298,11 +307,23 @@ def _refuse_astray(run: Run, git: Git, stand: _Stand, work: Oid, before: Oid) ->
             hint=f"git -C {run.worktree} status; commit it there, then land again",
         )
     forward = stand.where and run.worktree.is_dir() and _reaches(git, work, lost[0])
-    bring = f"git branch -f relay/{name}" if forward else "git merge"
     raise RepoError(
         f"the work of {name} stands on {where} at {lost[0][:12]}, not on relay/{name}; nothing was changed",
-        hint=f"{bring} {lost[0]} && git relay land {name}",
+        hint=_bring_over(name, lost[0], forward=bool(forward)),
     )
+
+
+def _bring_over(name: SessionId, commit: Oid, *, forward: bool) -> str:
+    return f"{f'git branch -f relay/{name}' if forward else 'git merge'} {commit} && git relay land {name}"
+
+
+def way(run: Run) -> str:
+    """The command that takes the work of a session that is done, also where it stands on another branch."""
+    entry, tip = run.tip.entry, run.around.store.ref(worktree.branch_of(run.session))
+    if not entry.stands or tip == entry.snapshot:
+        return f"git relay land {run.session}"
+    end = Oid(entry.snapshot)
+    return _bring_over(run.session, end, forward=tip is not None and _reaches(run.around.repo.git(), tip, end))
 
 
 def _refuse_loss(run: Run, *, purge: bool) -> None:

@@ -172,6 +172,7 @@ def test_drop_refuses_files_that_no_commit_has_force_gives_them_up_and_purge_tak
     ran = relay("drop", "--purge", cwd=landed.path)
     assert (ran.rc, ran.stderr) == (0, "")
     assert f"(was {tips[1]})" in ran.stdout
+    assert "removed worktree" not in ran.stdout
     assert traces(landed.path) == []
     assert landed.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
@@ -189,6 +190,7 @@ def test_a_session_at_work_can_be_neither_landed_nor_dropped_nor_uninstalled(rep
             ran = relay(*command, cwd=repo.path)
             assert (ran.rc, ran.stdout) == (1, "")
             assert f"another git relay is running the session {session}" in ran.stderr
+            assert f"git relay stop {session}" in ran.stderr
         ran = relay("uninstall", cwd=repo.path)
         assert ran.rc == 2
         assert f"the session {session} is running" in ran.stderr
@@ -368,6 +370,9 @@ def test_work_on_a_detached_head_or_another_branch_is_told_kept_and_brought_over
     end = states(repo.path, session)[-1]
     snapshot = end["snapshot"]
     assert f"its work stands on {where} at {snapshot[:12]}, not on relay/{session}" in ran.stderr
+    assert f"see it:  git log -p {repo.head[:12]}..{snapshot}\n" in ran.stderr
+    assert f"take it: git branch -f relay/{session} {snapshot} && git relay land {session}\n" in ran.stderr
+    assert f"its work stands on {where}" in relay("status", cwd=repo.path).stdout
     assert repo.git("show", f"{snapshot}:off.txt") == "off"
     assert repo.git("rev-parse", f"refs/relay/sessions/{session}^2") == snapshot
     refs = repo.git("for-each-ref")
@@ -567,6 +572,15 @@ def test_rebasing_a_second_time_brings_nothing_twice(landed, relay) -> None:
     ran = relay("land", "--rebase", cwd=landed.path)
     assert (ran.rc, landed.head) == (0, head)
     assert "nothing to land: main already has all of" in ran.stdout
+
+
+def test_landing_says_again_what_the_snapshot_does_not_hold(landed, relay) -> None:
+    secret = landed.path / ".relay/sessions" / only_session(landed.path) / "server.pem"
+    secret.write_text("secret\n")
+    ran = relay("land", cwd=landed.path)
+    assert ran.rc == 0
+    assert "note: server.pem looks like a secret and is not ignored: left out" in ran.stderr
+    assert (secret.exists(), (landed.path / "server.pem").exists()) == (True, False)
 
 
 def test_squashing_what_the_branch_has_already_says_so_and_the_session_can_be_dropped(landed, relay) -> None:

@@ -244,6 +244,8 @@ def test_a_sparse_checkout_keeps_what_it_does_not_show(repo, cone) -> None:
     session.at.write("out/new.txt", "new out of sight\n")
     said = " ".join(session.snapshot().losses)
     assert "out/new.txt" in said or "out/new.txt" in names(session)
+    assert ("(it lies outside of what the sparse checkout shows)" in said) == ("out/new.txt" in said)
+    assert "hint:" not in said
     assert "out/b.txt" in said or session.at.git("show", "HEAD:out/b.txt") == "an edit out of sight"
     assert (session.at.path / "out/b.txt").read_text() == "an edit out of sight\n"
 
