@@ -74,13 +74,15 @@ def _wallets(detector: Detector, now: datetime) -> tuple[list[Wallet], list[str]
 
 def _of_transcripts(detector: Detector, now: datetime) -> Iterable[tuple[Account, list[Entry]]]:
     """What the tools' own files say, also of sessions that git relay did not start."""
+    from relay_git.supervisor.meter import PRETENDED
+
     folders = {os.path.realpath(login.folder): Account(login.agent, login.label) for login in context.accounts().all()}
     for row in detector.look(now, _SINCE):
         record = row.record
         entries: list[Entry] = list(record.quota)
         if record.at_limit and record.limits:
             entries.append(Refusal(record.limits[-1], record.last_activity or row.active))
-        if entries:
+        if entries and row.tool != PRETENDED.agent:
             path = Path(os.path.realpath(row.path))
             labelled = (a for folder, a in folders.items() if a.agent == row.tool and path.is_relative_to(folder))
             yield next(labelled, Account(row.tool)), entries

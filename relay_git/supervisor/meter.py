@@ -18,7 +18,7 @@ from relay_git.quota.history import History
 from relay_git.quota.wallet import Wallet
 from relay_git.session import LimitNotice, QuotaReading
 
-_PRETENDED = Account("demo")  # a login that begins anew with each leg
+PRETENDED = Account("demo")  # a login that begins anew with each leg
 
 
 class Meter:
@@ -84,7 +84,7 @@ class Meter:
         return self._history.load(account).entries if self._history is not None else self._heard[account]
 
     def _keep(self, account: Account, entries: Iterable[Entry]) -> None:
-        if account == _PRETENDED:
+        if account == PRETENDED:
             return
         if self._history is None:
             self._heard[account] += entries
