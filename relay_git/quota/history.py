@@ -133,7 +133,7 @@ def _append(file: Path, account: Account, entries: Sequence[Entry], now: datetim
         size, told = 0, f"{file} was no quota history any more; it is kept as {aside.name}"
     new = b"".join(map(lines.line, entries))
     if size + len(new) > MAX_BYTES:
-        known = lines.entries(_read(file))[0]
+        known = lines.entries(_read(file))[0] if size else ()
         # A clock that is far ahead for once must not make all that was known look too old to be kept.
         today = min(now, max(map(happened, known), default=now))
         _replace(file, lines.first_line(account) + _coarser([*known, *entries], today, now))

@@ -202,3 +202,8 @@ def test_a_clock_that_is_a_year_ahead_for_once_takes_nothing_away(history: Histo
     kept = history.load(CLAUDE).entries
     assert any(isinstance(entry, Refusal) for entry in kept)
     assert sum(isinstance(entry, QuotaReading) and entry.at <= NOW for entry in kept) > 200
+
+
+def test_more_than_a_file_may_hold_can_be_the_first_that_is_recorded(history: History) -> None:
+    assert history.record(CLAUDE, [read(i / 9000, 9000 - i) for i in range(6_000)], NOW) == ""
+    assert 0 < file_of(history).stat().st_size <= MAX_BYTES
