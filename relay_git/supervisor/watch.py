@@ -117,7 +117,7 @@ class Watcher:
         self._env = run.env_to_read(account)
         self._follower: Following | None = None
         self._record = SessionRecord(account.agent)
-        self.account = account
+        self.account, self._began = account, run.around.now()
         self._left = run.around.meter.line(self.account)
         self._limit: LimitNotice | None = None
         self._ended: Ended | None = None
@@ -253,8 +253,8 @@ class Watcher:
 
     def _count(self, before: SessionRecord, now: SessionRecord) -> None:
         """What the transcript tells of quota goes to the meter, and that the service has answered."""
-        if now.quota != before.quota:
-            self._meter(now.quota)
+        if now.quota != before.quota:  # a copied conversation tells of the account that it was held in
+            self._meter(tuple(reading for reading in now.quota if reading.at >= self._began))
         turns = now.model_turns - before.model_turns
         if turns > 0:
             tokens = _tokens(now.usage) - _tokens(before.usage)

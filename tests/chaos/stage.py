@@ -498,7 +498,10 @@ def freeze(pids: list[int]) -> list[int]:
 
 def _stands(pid: int) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_DISK_SLEEP:  # after a vfork until its child, which is stopped, begins
+            return any(child.status() == psutil.STATUS_STOPPED for child in process.children())
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
     return True
 
 
