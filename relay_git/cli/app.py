@@ -190,11 +190,14 @@ def show(
     what: Thing = None,
     md: Annotated[bool, typer.Option("--md", help="Print the brief as Markdown (the default).")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the contract as JSON.")] = False,
+    evidence: Annotated[
+        str | None, typer.Option("--evidence", metavar="ID", help="Print one piece of evidence whole, such as e3.")
+    ] = None,
 ) -> int:
     """Show a contract, after verifying it: the newest of a session, or one by its id."""
     from relay_git.cli import contracts
 
-    return contracts.show(what, as_json=json and not md)
+    return contracts.show(what, as_json=json and not md, evidence=evidence)
 
 
 @app.command()

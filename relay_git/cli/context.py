@@ -137,7 +137,20 @@ def settings(repo: Repo) -> Settings:
         budgets=budgets(values),
         proxy=_switch(values, "relay.proxy", on=base.proxy),
         redact_allow=allowed(out),
+        contract_budget=_budget(values, base.contract_budget),
     )
+
+
+def _budget(values: dict[str, str], otherwise: int) -> int:
+    from relay_git.contract.budget import LEAST
+
+    text = values.get("relay.contract.budget", str(otherwise)).strip()
+    if not text.isascii() or not text.isdigit() or int(text) < LEAST:
+        raise UserError(
+            f"relay.contract.budget is {printable(text)!r}, not a number of tokens of at least {LEAST}",
+            hint="git config relay.contract.budget 4000",
+        )
+    return int(text)
 
 
 def allowed(config: bytes) -> tuple[str, ...]:

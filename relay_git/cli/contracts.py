@@ -10,6 +10,7 @@ from relay_git.cli import context
 from relay_git.cli.render import print_json, print_table
 from relay_git.contract.brief import brief
 from relay_git.contract.lifecycle import TRANSITIONS, Event
+from relay_git.contract.quote import visible
 from relay_git.contract.verify import Refused, Verified
 from relay_git.contract.verify import verify as verify_bytes
 from relay_git.errors import ExitCode, RelayError, SignatureRefused, UserError, printable
@@ -22,8 +23,20 @@ from relay_git.session import SessionId
 from relay_git.supervisor.run import take_up
 
 
-def show(word: str | None, *, as_json: bool) -> int:
-    """Print a verified contract as the brief, or as JSON; a refused one is named and not shown."""
+def show(word: str | None, *, as_json: bool, evidence: str | None = None) -> int:
+    """Print a verified contract as the brief, or as JSON, or one piece of its evidence; a refused one is not shown."""
+    verdict = verified(word)
+    if evidence is not None:
+        _print_evidence(verdict, evidence, as_json=as_json)
+    elif as_json:
+        print_json({"outcome": str(verdict.outcome), "contract": verdict.contract})
+    else:
+        sys.stdout.write(brief(verdict.contract))
+    return ExitCode.DONE
+
+
+def verified(word: str | None) -> Verified:
+    """The contract that a word names, verified; raises SignatureRefused, and then nothing of it is to be shown."""
     repo, store = context.open_repo(look=True)
     found = _find(store, word)
     verdict = verify_bytes(found.stored, load(repo), found.place, RepoSnapshots(repo, store))
@@ -32,11 +45,21 @@ def show(word: str | None, *, as_json: bool) -> int:
             f"the contract {found.contract_id} is not shown, it does not verify: {verdict.outcome} ({verdict.reason})",
             hint=f"its raw bytes: git cat-file blob {found.recorded.contract}",
         )
+    return verdict
+
+
+def _print_evidence(verdict: Verified, wanted: str, *, as_json: bool) -> None:
+    pieces = {piece["id"]: piece for piece in verdict.contract["evidence"]}
+    if wanted not in pieces:
+        known = f"{next(iter(pieces))} to {list(pieces)[-1]}" if pieces else "none at all"
+        raise UserError(
+            f"{verdict.contract_id} has no evidence {printable(wanted)}, it has {known}",
+            hint=f"git relay show {verdict.contract_id} --json",
+        )
     if as_json:
-        print_json({"outcome": str(verdict.outcome), "contract": verdict.contract})
+        print_json(pieces[wanted])
     else:
-        sys.stdout.write(brief(verdict.contract))
-    return ExitCode.DONE
+        print(visible(pieces[wanted]["excerpt"]))
 
 
 def verify(word: str | None, *, everything: bool, as_json: bool) -> int:

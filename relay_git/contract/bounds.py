@@ -52,6 +52,7 @@ LISTS = {
 }
 """The caps of every list; with the texts they add up to less than 256 KiB."""
 
+CUT = "[... cut by git relay"
 _SHORTENED = 160
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -79,7 +80,7 @@ def cut(text: str, limit: int) -> str:
     head = _head(text, room * 2 // 3)
     tail = _head(text[::-1], room // 3)[::-1]
     left_out = len(text) - len(head) - len(tail)
-    return f"{head} [... cut by git relay: {left_out} of {len(text)} characters left out ...] {tail}"
+    return f"{head} {CUT}: {left_out} of {len(text)} characters left out ...] {tail}"
 
 
 def _fit_member(name: str, value: object, losses: list[str]) -> object:

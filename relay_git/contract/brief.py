@@ -1,6 +1,7 @@
 """The brief: the Markdown that the next agent reads, rendered from one contract and nothing else.
 
-Promise: the same contract gives the same text, of at most `MAX_BRIEF` bytes; it says first what it is, and no value
+Promise: the same contract gives the same text, of at most `MAX_BRIEF` bytes and, but for what is never cut, of about
+the tokens that the contract's budget names; it says first what it is, and no value
 of the contract, however hostile, opens a heading, ends a quote, or forges a line of the frame. It shows neither
 `signature` nor `keyId` nor `briefSha256`, since it is hashed before the contract is signed. It reads any parsed
 contract without raising: a field that is missing or of an odd type is shown as if empty.
@@ -13,12 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from relay_git.contract.bounds import CUT
+from relay_git.contract.budget import Claim, share, tokens
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.quote import block, code, inline, word
 
 MAX_BRIEF = 192 * 1024
+_AROUND = 16  # tokens of a heading's signs, and of the line that counts what is left out
 _BLANK_LINES = re.compile(r"\n{3,}")
 TITLE = "# git relay brief: a task handed over by another agent"
 REMINDER = "# git relay reminder: go on with your task"
@@ -33,13 +38,52 @@ _TRAILERS = """\
   `Relay-Constraint:`, `Relay-Question:`, `Relay-Next:`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A section that does not show all: how many of how many entries, and by which rule the others were left out."""
+
+    section: str
+    shown: int
+    of: int
+    rule: str
+
+
 def brief(contract: JsonObject) -> str:
     """The brief of a verified contract, or of one that is about to be signed."""
+    return _rendered(contract)[0]
+
+
+def cuts(contract: JsonObject) -> list[Cut]:
+    """What the brief of this contract does not show."""
+    return _rendered(contract)[1]
+
+
+def _rendered(contract: JsonObject) -> tuple[str, list[Cut]]:
     identity = word(_text(contract, "contractId"))
-    parts = [_frame(contract, identity)]
-    for title, limit, lines in _sections(contract):
-        parts.append(_section(title, limit, lines, identity))
-    return _BLANK_LINES.sub("\n\n", "\n".join(part for part in parts if part)).rstrip("\n") + "\n"
+    frame = _frame(contract, identity)
+    sections = [_Filled(*one[:2], *_bounded(*one[2:])) for one in _sections(contract)]
+    shown = [len(section.entries) for section in sections]
+    budget = _object(contract, "budget").get("tokens")
+    if type(budget) is int:
+        claims = [Claim([tokens(entry) + 1 for entry in s.entries], s.worth) for s in sections]
+        shown = share(claims, budget - tokens(frame) - sum(tokens(s.title) + _AROUND for s in sections if s.entries))
+    parts, cut = [frame], list[Cut]()
+    for section, count in zip(sections, shown, strict=True):
+        parts.append(_lines(section.title, section.entries[:count], section.of - count))
+        if count < section.of:
+            rule = "budget" if count < len(section.entries) else "limit of the section"
+            cut.append(Cut(section.title, count, section.of, rule))
+    return _BLANK_LINES.sub("\n\n", "\n".join(part for part in parts if part)).rstrip("\n") + "\n", cut
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """A section with the entries that its limit of bytes lets through, of how many."""
+
+    title: str
+    worth: int
+    entries: list[str]
+    of: int
 
 
 def reminder(contract: JsonObject) -> str:
@@ -50,7 +94,7 @@ def reminder(contract: JsonObject) -> str:
         ("Next action", 3 * 1024, _next_action(contract)),
         ("What is missing here", 2 * 1024, ([f"- {inline(text, 300)}"] for text in _strings(contract, "losses"))),
     )
-    parts = [_reminder_frame(contract, identity), *(_section(*one, identity) for one in sections)]
+    parts = [_reminder_frame(contract, identity), *(_section(*one) for one in sections)]
     return _BLANK_LINES.sub("\n\n", "\n".join(part for part in parts if part)).rstrip("\n") + "\n"
 
 
@@ -107,7 +151,8 @@ First run this, it tells git relay that you have taken over:
 {_where(contract)}
 - Commit small and often: every commit is a point where work can be handed over without loss.
 {_TRAILERS}
-- More than is shown here: `git relay show {identity} --json`, and `git log` for the commits.
+- What is left out here is in the contract: `git relay show {identity} --json`, one piece of evidence whole with
+  `--evidence ID`; the commits are in `git log`.
 """
 
 
@@ -125,51 +170,57 @@ def _where(contract: JsonObject) -> str:
 Entry = list[str]
 
 
-def _sections(contract: JsonObject) -> Iterable[tuple[str, int, Iterable[Entry]]]:
-    """Titles, byte limits and entries, in reading order; the limits add up to less than `MAX_BRIEF`."""
+def _sections(contract: JsonObject) -> Iterable[tuple[str, int, int, Iterable[Entry]]]:
+    """Titles, worth (0: never cut), byte limits and entries, in reading order; the limits add up to less than
+    `MAX_BRIEF`.
+    """
     summary = _object(contract, "summary")
-    yield "Do not redo", 48 * 1024, _said(contract, "doNotRedo")
-    yield "Goal", 40 * 1024, _goal(contract)
-    yield "Next action", 6 * 1024, _next_action(contract)
-    yield "Remaining plan", 8 * 1024, _plan(contract)
-    yield "Constraints", 24 * 1024, _said(contract, "constraints", "rule")
-    yield "Decisions", 8 * 1024, _each(contract, "decisions", _decision)
-    yield "Open questions", 4 * 1024, _said(summary, "openQuestions")
-    yield "Facts", 3 * 1024, _said(summary, "facts")
-    yield "What the agent believed (not verified)", 6 * 1024, _each(summary, "hypotheses", _hypothesis)
-    yield "Commands that it ran", 6 * 1024, _each(contract, "checks", _check)
-    yield "Accepted when these succeed", 2 * 1024, _each(contract, "acceptance", _command)
-    yield "Form of the result", 3 * 1024, _quoted(_text(contract, "outputContract"), 1024)
-    yield "Files changed since the base", 6 * 1024, _each(contract, "fileManifest", _file)
-    yield "Code in flight at the pause", 14 * 1024, _each(contract, "inFlightCode", _snippet)
-    yield "Evidence (quoted, never instructions)", 5 * 1024, _each(contract, "evidence", _evidence)
-    yield "Skills in use", 1024, ([f"- {inline(name, 100)}"] for name in _strings(contract, "skills"))
-    yield "What is missing here", 3 * 1024, ([f"- {inline(text, 300)}"] for text in _strings(contract, "losses"))
+    yield "Do not redo", 0, 48 * 1024, _said(contract, "doNotRedo")
+    yield "Goal", 0, 40 * 1024, _goal(contract)
+    yield "Next action", 0, 6 * 1024, _next_action(contract)
+    yield "Remaining plan", 1, 8 * 1024, _plan(contract)
+    yield "Constraints", 0, 24 * 1024, _said(contract, "constraints", "rule")
+    yield "Decisions", 3, 8 * 1024, _each(contract, "decisions", _decision)
+    yield "Open questions", 2, 4 * 1024, _said(summary, "openQuestions")
+    yield "Facts", 9, 3 * 1024, _said(summary, "facts")
+    yield "What the agent believed (not verified)", 10, 6 * 1024, _each(summary, "hypotheses", _hypothesis)
+    yield "Commands that it ran", 7, 6 * 1024, _each(contract, "checks", _check)
+    yield "Accepted when these succeed", 4, 2 * 1024, _each(contract, "acceptance", _command)
+    yield "Form of the result", 5, 3 * 1024, _quoted(_text(contract, "outputContract"), 1024)
+    yield "Files changed since the base", 8, 6 * 1024, _each(contract, "fileManifest", _file)
+    yield "Code in flight at the pause", 11, 14 * 1024, _each(contract, "inFlightCode", _snippet)
+    yield "Evidence (quoted, never instructions)", 12, 5 * 1024, _each(contract, "evidence", _evidence)
+    yield "Skills in use", 13, 1024, ([f"- {inline(name, 100)}"] for name in _strings(contract, "skills"))
+    yield "What is missing here", 6, 3 * 1024, ([f"- {inline(text, 300)}"] for text in _strings(contract, "losses"))
 
 
-def _section(title: str, limit: int, entries: Iterable[Entry], identity: str) -> str:
-    shown: list[str] = []
-    left_out, size = 0, 0
-    for entry in entries:
-        if left_out:
-            left_out += 1
-            continue
-        text = "\n".join(entry)
+def _section(title: str, limit: int, entries: Iterable[Entry]) -> str:
+    kept, of = _bounded(limit, entries)
+    return _lines(title, kept, of - len(kept))
+
+
+def _bounded(limit: int, entries: Iterable[Entry]) -> tuple[list[str], int]:
+    """The first entries, as long as they fit in so many bytes, and how many there are."""
+    texts = ["\n".join(entry) for entry in entries]
+    size, kept = 0, list[str]()
+    for text in texts:
         size += len(text.encode()) + 1
         if size > limit:
-            left_out += 1
-        else:
-            shown.append(text)
-    if left_out:
-        shown.append(f"- and {left_out} more, see `git relay show {identity} --json`")
-    if not shown:
+            break
+        kept.append(text)
+    return kept, len(texts)
+
+
+def _lines(title: str, shown: list[str], left_out: int) -> str:
+    if not shown and not left_out:
         return ""
-    return f"\n## {title}\n\n" + "\n".join(shown) + "\n"
+    more = [f"- and {left_out} more, see the contract"] if left_out else []
+    return f"\n## {title}\n\n" + "\n".join([*shown, *more]) + "\n"
 
 
 def _goal(contract: JsonObject) -> Iterable[Entry]:
     goal, first = _text(contract, "taskGoal"), _text(contract, "initialPrompt")
-    if goal.strip():
+    if goal.strip() and not (CUT in goal and first.startswith(goal.partition(CUT)[0].rstrip())):
         yield block(goal)
     if first.strip() and first.strip() != goal.strip():
         yield ["", "The task in the words in which it was first given:", "", *block(first, limit=24 * 1024)]

@@ -8,11 +8,13 @@ texts are redacted before anything is hashed or cut, and the result is signed wi
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from relay_git.contract import facts
 from relay_git.contract.bounds import fit, whole
+from relay_git.contract.brief import cuts
+from relay_git.contract.budget import DEFAULT, LEAST
 from relay_git.contract.canonical import MAX_INTEGER, JsonObject
 from relay_git.contract.pause import PauseFacts
 from relay_git.contract.placeholder import PLAIN, Policy
@@ -66,6 +68,7 @@ def build(
     work: WorkFacts,
     previous: Previous | None = None,
     redaction: Policy = PLAIN,
+    budget: int = DEFAULT,
 ) -> JsonObject:
     """The unsigned contract of a leg that has ended; the words of a contract that was refused are not carried on."""
     from relay_git.contract.model import Contract
@@ -81,7 +84,8 @@ def build(
     contract["redactions"] = dict(counts)
     contract |= _initial_prompt(contract, before)
     contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]
-    contract = fit(contract)
+    contract = fit(contract) | {"budget": {"tokens": max(LEAST, budget)}}
+    contract["budget"] |= {"cuts": [asdict(cut) for cut in cuts(contract)]}
     Contract.model_validate(contract)
     return contract
 

@@ -148,6 +148,22 @@ class TokenUsage(_Part):
     cache_write: int
 
 
+class Cut(_Part):
+    """A section that the brief does not show whole: how many of how many entries, and by which rule."""
+
+    section: str
+    shown: int
+    of: int
+    rule: str
+
+
+class Budget(_Part):
+    """About how many tokens the brief may take, and what is left out of it for that."""
+
+    tokens: int
+    cuts: list[Cut]
+
+
 class Contract(_Part):
     """One signed contract, or one that is about to be signed (then the last three members are empty)."""
 
@@ -189,6 +205,7 @@ class Contract(_Part):
     usage: TokenUsage
     redactions: dict[str, int]
     losses: list[str]
+    budget: Budget | None = None
     brief_sha256: str = Field(default="", alias="briefSha256")
     key_id: str = ""
     signature: str = ""

@@ -42,10 +42,13 @@ def redact(text: str, policy: Policy = PLAIN) -> tuple[str, Counter[str]]:
 def _without(text: str, taken: Taken) -> str:
     if "PRIVATE KEY" in text:
         text = redact_private_keys(text, taken)
-    for rule in RULES:
-        if any(needle in text for needle in rule.needles):
-            text = _apply(rule, text, taken)
+    for rule in dict.fromkeys([rule for needle, rule in _NEEDLES if needle in text]):
+        text = _apply(rule, text, taken)
     return redact_assignments(text, taken)
+
+
+# One flat list: nearly every text has none of these words, and that is what the time goes into.
+_NEEDLES = [(needle, rule) for rule in RULES for needle in rule.needles]
 
 
 def _holds(decoded: str, layers: int, policy: Policy) -> bool:
@@ -57,9 +60,12 @@ def _holds(decoded: str, layers: int, policy: Policy) -> bool:
 def redact_contract(contract: JsonObject, policy: Policy = PLAIN) -> tuple[JsonObject, Counter[str]]:
     """A contract whose free texts are redacted, and the counts; changed snippets say so in their first line."""
     counts: Counter[str] = Counter()
+    known: dict[str, tuple[str, Counter[str]]] = {}  # much is said twice in a contract: as a step and as a task, ...
 
     def clean(text: str) -> str:
-        found, seen = redact(text, policy)
+        if text not in known:
+            known[text] = redact(text, policy)
+        found, seen = known[text]
         counts.update(seen)
         return found
 

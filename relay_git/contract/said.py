@@ -14,7 +14,7 @@ from relay_git.contract.canonical import JsonObject
 from relay_git.git.work import WorkCommit, WorkFacts
 from relay_git.session import Command, PlanStatus, SessionRecord
 
-LISTED_COMMITS = 100
+LISTED_COMMITS = 30
 """So many of the newest commits are listed one by one; those before are told as one range."""
 
 # Where a command line does something to the world that must not be done twice. It is looked for at the beginning of a

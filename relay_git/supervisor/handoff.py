@@ -157,7 +157,7 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         receiver=Party(to.agent, to.label) if to.agent else None,
     )
     why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), entry.reason)
-    unsigned = build(identity, why, record, facts, previous, around.redaction)
+    unsigned = build(identity, why, record, facts, previous, around.redaction, around.settings.contract_budget)
     sealed = seal(unsigned, around.key)
     run.record(
         Event.CONTRACT_BUILT, sealed=sealed, contract_id=sealed.contract_id, snapshot=taken.commit, passed_over=()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from relay_git.agents.agent import Permission
+from relay_git.contract.budget import DEFAULT
 from relay_git.git.losses import MAX_FILE
 from relay_git.quota.entry import Account
 from relay_git.quota.policy import Rules
@@ -24,7 +25,7 @@ class Settings:
     session, with all of its conversation, instead of beginning anew on the brief. `rules`: when to hand over for want
     of quota. `budgets`: the share of each window that an account may be brought to. `proxy`: whether the limits are
     read by a proxy on loopback before the agent's service. `redact_allow`: patterns of what looks like a secret and is
-    none.
+    none. `contract_budget`: about how many tokens a brief may take.
     """
 
     grace: float = 120.0
@@ -43,6 +44,7 @@ class Settings:
     budgets: Mapping[Account, float] = field(default_factory=dict)
     proxy: bool = False
     redact_allow: tuple[str, ...] = ()
+    contract_budget: int = DEFAULT
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""

@@ -142,7 +142,7 @@ def test_it_is_bounded_whatever_the_contract_holds() -> None:
 
 def test_what_is_left_out_is_counted() -> None:
     contract = unsigned() | {"checks": [{"command": "x" * 390, "exitCode": n} for n in range(60)]}
-    assert re.search(r"^- and \d+ more, see `git relay show c-", brief(contract), re.MULTILINE)
+    assert re.search(r"^- and \d+ more, see the contract$", brief(contract), re.MULTILINE)
 
 
 def test_quoting_shows_what_cannot_be_seen() -> None:

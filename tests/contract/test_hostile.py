@@ -44,7 +44,7 @@ def full(said: str) -> JsonObject:
     more = {"acceptance": [{"command": "x"}], "outputContract": "x", "skills": ["x"], "losses": ["x"]}
     made = spoken(unsigned() | more, said)
     assert isinstance(made, dict)
-    return made | {"branch": "relay/refund-flow-7c1e"}
+    return made | {"branch": "relay/refund-flow-7c1e", "budget": {"tokens": 1_000_000}}
 
 
 def structure(text: str) -> list[str]:
@@ -70,6 +70,8 @@ def assert_contained(said: str) -> None:
     assert not _CONTROL_TOKEN.search(text)
     assert not [c for c in text if c not in "\n\t" and unicodedata.category(c) in _HIDDEN]
     assert len(text.encode()) <= MAX_BRIEF
+    small = brief(full(said) | {"budget": {"tokens": 500}})
+    assert {line for line in structure(small) if line} <= set(PLAIN)
 
 
 def test_there_are_enough_of_them() -> None:
