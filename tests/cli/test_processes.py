@@ -6,10 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import psutil
 import pytest
 
+from tests.chaos.stage import freeze, send
 from tests.cli.scene import (
     HANG,
     LIMIT,
@@ -44,6 +46,31 @@ def contract_of(repo, relay) -> dict:
 
 def worktree_of(repo, session: str):
     return repo.path / ".relay" / "sessions" / session
+
+
+def test_a_machine_that_sleeps_longer_than_any_limit_hands_nothing_over(repo, relay, demo, begin) -> None:
+    for name in ("hangTimeout", "maxWait", "grace", "ackTimeout"):
+        repo.git("config", f"relay.{name}", "6")
+    asleep = shell("sh", "-c", "touch ready; while [ ! -e go ]; do sleep 0.1; done; rm ready go")
+    demo.plays([*WORK[:-1], asleep, write("after.txt", "after\n"), commit("After the night"), say("It is done.")])
+    running = begin(repo, *TO_DEMO)
+    wait_for(lambda: list(repo.path.glob(".relay/sessions/*/ready")))
+    session = only_session(repo.path)
+    tree = [running.pid, *freeze([running.pid]), *freeze(processes_of(session))]
+    assert len(tree) > 2
+    time.sleep(3.5)  # nobody can have done anything: it is a lid that is closed
+    send([running.pid], signal.SIGCONT)
+    time.sleep(0.5)  # who wakes first looks at agents that still sleep, and then the lid is closed again
+    freeze([running.pid])
+    time.sleep(3.5)
+    send([running.pid], signal.SIGCONT)
+    time.sleep(0.5)
+    send(tree, signal.SIGCONT)
+    (worktree_of(repo, session) / "go").touch()
+    assert running.wait(60) == 0, said(repo)
+    events = [s["event"] for s in states(repo.path, session)]
+    assert set(events) <= {"started", "launched", "identified", "agent-done"}, said(repo)
+    assert repo.git("log", "-1", "--format=%s", f"relay/{session}") == "After the night"
 
 
 def test_a_leg_without_any_sign_of_life_is_handed_over_and_the_reason_is_told(repo, relay, demo) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from relay_git.git.hooks import CONFIGURED_HOOKS
 from relay_git.git.repo import discover
 from relay_git.git.store import BLOB_MODE, ZERO, Oid, RefUpdate, TreeEntry, open_store
 from relay_git.ledger import journal, notes
 from tests.cli.scene import ACCEPT, LIMIT, commit, everything, photograph, processes_of, say, write
+from tests.seal.environment import ROOT
+from tests.seal.repo import git_version
 
 FIRST = [say("I begin."), write("made.txt", "made\n"), commit("Make it"), write("half.txt", "half\n"), LIMIT]
 SECOND = [ACCEPT, say("I go on."), write("half.txt", "whole\n"), commit("Finish it"), say("It is done.")]
@@ -101,6 +105,24 @@ def test_housekeeping_at_any_moment_takes_nothing_that_a_session_needs(repo, mak
     assert "missing" not in repo.git("fsck", "--connectivity-only")
     for ref in repo.git("for-each-ref", "--format=%(refname)", "refs/heads/relay/").split("\n"):
         assert repo.git("show", f"{ref}:half.txt") == "whole"
+
+
+def test_sixteen_processes_that_write_contracts_notes_and_safe_points_keep_every_one(repo, relay) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.race.sixteen", repo.path], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    verified = json.loads(relay("verify", "--all", "--json", cwd=repo.path).stdout)
+    outcomes = [c["outcome"] for c in verified["contracts"]]
+    assert (outcomes.count("superseded"), outcomes.count("valid"), len(outcomes)) == (16, 16, 32)
+    for session in (f"work-{number:04x}" for number in range(16)):
+        assert repo.git("rev-list", "--count", "--first-parent", f"refs/relay/sessions/{session}") == "9"
+        assert len(repo.git("notes", f"--ref=relay/{session}", "list").split("\n")) == 2
+        assert repo.git("show", f"relay/{session}:work.txt") == "two"
+        marks = repo.git_dir / "worktrees" / session / "relay" / "safepoints"
+        if git_version() < CONFIGURED_HOOKS:  # there the hook is named in an agent's environment
+            assert len(marks.read_text().split("\n")) == 3
+    repo.git("fsck", "--strict")
 
 
 def test_sixteen_writers_of_entries_notes_and_branches_keep_every_one(repo) -> None:
