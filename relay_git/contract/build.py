@@ -76,7 +76,7 @@ def build(
     before = previous.words if previous is not None else None
     raw = (
         _header(identity, work.snapshot_commit, previous)
-        | _said_members(said(record, work, before), record, work)
+        | _said_members(said(record, work, before), record, work, pause)
         | _work_members(identity, record, work, before)
         | {"pause": {"reason": pause.reason, "detail": pause.detail, "safePoint": pause.safe_point.value}}
     )
@@ -121,7 +121,7 @@ def _party(party: Party) -> JsonObject:
     return {"agent": party.agent, "account": party.account, "model": party.model}
 
 
-def _said_members(found: Said, record: SessionRecord, work: WorkFacts) -> JsonObject:
+def _said_members(found: Said, record: SessionRecord, work: WorkFacts, pause: PauseFacts) -> JsonObject:
     action, source = found.next_action
     return {
         "plan": found.plan,
@@ -132,7 +132,7 @@ def _said_members(found: Said, record: SessionRecord, work: WorkFacts) -> JsonOb
         "decisions": found.decisions,
         "constraints": found.constraints,
         "summary": {
-            "facts": facts.facts(record, work),
+            "facts": facts.facts(record, work, pause),
             "hypotheses": facts.hypotheses(record),
             "openQuestions": found.open_questions,
         },

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from relay_git.contract.brief import REMINDER, TITLE
 from relay_git.contract.canonical import JsonObject
+from relay_git.contract.pause import PauseFacts
 from relay_git.git.work import WorkFacts
 from relay_git.session import LimitNotice, SessionRecord
 
@@ -50,7 +51,7 @@ def checks(record: SessionRecord) -> list[JsonObject]:
     return list(latest.values())
 
 
-def facts(record: SessionRecord, work: WorkFacts) -> list[JsonObject]:
+def facts(record: SessionRecord, work: WorkFacts, pause: PauseFacts) -> list[JsonObject]:
     """What can be counted or was reported by the agent's own channel."""
     found = [_fact(_count(len(work.commits), "commit") + " since the base", "git")]
     kinds = Counter(file.status.value for file in work.files)
@@ -63,7 +64,7 @@ def facts(record: SessionRecord, work: WorkFacts) -> list[JsonObject]:
         found.append(_fact(text, "git"))
     if work.operation:
         found.append(_fact(_half_done(work), "git"))
-    ended = "the agent ended its turn" if record.turn_complete else "the agent was stopped before it ended its turn"
+    ended = "the agent ended its turn" if record.turn_complete else pause.unfinished
     found.append(_fact(ended, "transcript"))
     return [*found, *(_fact(_limit(notice), "the agent's own channel") for notice in record.limits[-3:])]
 

@@ -17,8 +17,12 @@ class SafePoint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PauseFacts:
-    """The reason in a word or two (`usage-limit`, `asked`), what there is to say about it, and the safe point."""
+    """The reason in a word or two (`usage-limit`, `asked`), what there is to say about it, and the safe point.
+
+    `unfinished` is what is true of a turn that did not come to its end.
+    """
 
     reason: str
     safe_point: SafePoint
     detail: str = ""
+    unfinished: str = "the agent was stopped before it ended its turn"

@@ -157,6 +157,9 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         receiver=Party(to.agent, to.label) if to.agent else None,
     )
     why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), entry.reason)
+    adopted = source.kept(run.spool) if entry.leg == 1 else None
+    if adopted is not None and not adopted.stops:
+        why = replace(why, unfinished=adopted.unfinished)
     unsigned = build(identity, why, record, facts, previous, around.redaction, around.settings.contract_budget)
     sealed = seal(unsigned, around.key)
     run.record(

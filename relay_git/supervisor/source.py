@@ -51,6 +51,13 @@ class Source:
     def title(self) -> str:
         return TOOLS[self.tool].title
 
+    @property
+    def unfinished(self) -> str:
+        """What is true of a turn in it that had not come to its end, where nobody has stopped it."""
+        if self.pid:
+            return "the agent was in the middle of its turn, and was left running"
+        return "the turn of the agent did not come to its end"
+
     def keep(self, spool: Path) -> None:
         """Note it down for whoever carries the session on."""
         write_private(spool / ADOPTED, json.dumps(asdict(self)).encode())

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.agents import samples
 from tests.cli.scene import (
     HANG,
     TAKE_OVER,
@@ -139,6 +140,9 @@ def test_a_running_agent_s_work_goes_on_elsewhere_and_the_agent_notices_nothing(
     assert contract["pause"]["safePoint"] == "interrupted"  # its call was open
     assert f"its process {running.process.pid} is left running" in contract["pause"]["detail"]
     assert [loss for loss in contract["losses"] if "was left running" in loss]
+    told = [fact["text"] for fact in contract["summary"]["facts"]]
+    assert "the agent was in the middle of its turn, and was left running" in told
+    assert not [text for text in told if "stopped" in text]
     changed = {f["path"]: f["status"] for f in contract["fileManifest"]}
     assert changed == {
         "README.md": "modified",
@@ -173,6 +177,7 @@ def test_a_source_that_is_to_stop_is_held_captured_and_proven_gone(repo, relay, 
     assert contract["pause"]["safePoint"] == point
     assert f"its process {running.process.pid} is ended" in contract["pause"]["detail"]
     assert not [loss for loss in contract["losses"] if "left running" in loss]
+    assert "the agent was stopped before it ended its turn" in [fact["text"] for fact in contract["summary"]["facts"]]
     assert photograph(repo.path) == before
     assert f"(pid {running.process.pid}) is ended" in ran.stderr
 
@@ -196,6 +201,7 @@ def test_a_crashed_source_is_adopted_by_the_beginning_of_its_id(repo, relay, dem
     contract = contract_of_leg_1(repo, only_session(repo.path))
     assert contract["pause"]["safePoint"] == "interrupted"
     assert "no process of it was found" in contract["pause"]["detail"]
+    assert "the turn of the agent did not come to its end" in [fact["text"] for fact in contract["summary"]["facts"]]
     assert "half.txt" in [f["path"] for f in contract["inFlightCode"]]
     assert photograph(repo.path) == before
 
@@ -289,6 +295,42 @@ def test_a_session_that_names_no_folder_is_adopted_where_the_user_says(repo, rel
     assert photograph(repo.path) == before
     assert relay("log", cwd=repo.path).rc == 0
     assert relay("status", "--json", cwd=repo.path).rc == 0
+
+
+@pytest.mark.parametrize("maker", [samples.antigravity, samples.copilot_chat])
+def test_a_session_of_an_editor_is_adopted_from_its_transcript(repo, relay, demo, home, maker) -> None:
+    sample = maker(home)
+    for file in sample.files:  # they name the folder where they were made
+        file.write_text(file.read_text().replace("/w/app", str(repo.path)))
+    for named in home.rglob("workspace.json"):
+        named.write_text(json.dumps({"folder": repo.path.as_uri()}))
+    dirty(repo)
+    demo.plays([], TAKE_OVER)
+    before = photograph(repo.path)
+    ran = relay("adopt", sample.native_id, "--to", "demo", cwd=repo.path.parent)
+    assert ran.rc == 0, ran.stderr
+    contract = contract_of_leg_1(repo, only_session(repo.path))
+    assert (contract["from"]["agent"], contract["taskGoal"]) == (sample.tool, samples.GOAL)
+    assert [step["text"] for step in contract["plan"]]
+    assert {"command": "pytest -q", "exitCode": 1} in [
+        {key: check[key] for key in ("command", "exitCode")} for check in contract["checks"]
+    ]
+    assert "new/untracked.txt" in [f["path"] for f in contract["fileManifest"]]
+    assert samples.GOAL in demo.prompts()[-1]
+    assert photograph(repo.path) == before
+
+
+def test_an_adoption_goes_on_in_the_background(repo, relay, demo, source) -> None:
+    running = source(repo.path, *IN_MID_TASK, HANG)
+    demo.plays([], TAKE_OVER)
+    ran = relay("adopt", running.name, "--to", "demo", "--detach", cwd=repo.path)
+    assert ran.rc == 0, ran.stderr
+    session = only_session(repo.path)
+    assert session in ran.stderr + ran.stdout
+    wait_for(lambda: states(repo.path, session)[-1]["state"] == "DONE")
+    assert GOAL in demo.prompts()[-1]
+    assert running.process.poll() is None
+    wait_for(lambda: not processes_of(session))
 
 
 def test_a_leg_of_git_relay_is_not_adopted_but_handed_over(repo, relay, demo, source) -> None:
