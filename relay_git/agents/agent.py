@@ -146,12 +146,14 @@ class Retrying:
 
     `notice` says what refused it, with its `resets_at` where the tool named the moment of the next try; `seconds` is
     the wait where it named that instead. `attempt` counts from 1, `of` is the last; 0 where the tool does not say.
+    `refused` is False where it waits for something else, such as a line that was cut.
     """
 
     notice: LimitNotice
     seconds: float | None = None
     attempt: int = 0
     of: int = 0
+    refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)

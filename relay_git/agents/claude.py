@@ -302,7 +302,8 @@ def _hear_retry(record: Record) -> Retrying:
     seconds = record.get("retry_delay_ms")
     wait = seconds / 1000 if isinstance(seconds, int | float) and seconds >= 0 else None
     attempt, last = jsonl.integer(record.get("attempt")) or 0, jsonl.integer(record.get("max_retries")) or 0
-    return Retrying(retry_notice(record), wait, attempt, last)
+    refused = record.get("error") == "rate_limit" or record.get("error_status") in (429, 503, 529)
+    return Retrying(retry_notice(record), wait, attempt, last, refused)
 
 
 def _hear_result(record: Record, moment: Moment) -> tuple[Heard, ...]:

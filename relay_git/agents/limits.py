@@ -127,7 +127,7 @@ def _of_output(tool: str, said: str, moment: Moment, *, stderr: bool) -> Verdict
 def _heard(tool: str, line: bytes, moment: Moment) -> Iterator[LimitNotice]:
     if tool in AGENTS:
         for heard in AGENTS[tool].hear(line, moment):
-            if isinstance(heard, Limited | Retrying):
+            if isinstance(heard, Limited) or (isinstance(heard, Retrying) and heard.refused):
                 yield heard.notice
 
 

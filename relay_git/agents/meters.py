@@ -3,7 +3,7 @@
 Promise: an absurd value is no reading: a share below zero, above ten or that is no number, a window without a reset.
 Nothing raises on any value.
 
-Formats: Claude Code 2.1.332 `rate_limit_info` (stdout, transcript) and `rate_limits` (statusline); Codex 0.171.0
+Formats: Claude Code 2.1.332 `rate_limit_info` (stdout, transcript); Codex 0.171.0
 `rate_limits` of `token_count`; Copilot CLI `quotaSnapshots`.
 """
 
@@ -51,12 +51,15 @@ def claude_event(info: Record, at: datetime | None, source: str) -> tuple[QuotaR
     windows = jsonl.record(info.get("unifiedWindows"))
     if not windows:
         windows = {jsonl.text(info.get("rateLimitType")): info}
-    return _read(windows, "utilization", "resetsAt", 1.0, at, source)
+    return tuple(_claude(windows, at, source))
 
 
-def claude_statusline(limits: Record, at: datetime | None) -> tuple[QuotaReading, ...]:
-    """What the `rate_limits` say that Claude Code gives to a statusline command."""
-    return _read(limits, "used_percentage", "resets_at", 0.01, at, "Claude Code's statusline")
+def _claude(windows: Record, at: datetime | None, source: str) -> Iterator[QuotaReading]:
+    for name, value in list(windows.items())[:_MOST_WINDOWS]:
+        window, known = jsonl.record(value), jsonl.text(name)
+        resets_at = jsonl.epoch_time(window.get("resetsAt"))
+        if found := reading(known, window.get("utilization"), at, resets_at, minutes_of(known), source):
+            yield found
 
 
 def codex(limits: Record, at: datetime | None) -> tuple[QuotaReading, ...]:
@@ -100,18 +103,3 @@ def _copilot(snapshots: Record, at: datetime | None) -> Iterator[QuotaReading]:
 def share(percent: object) -> object:
     """A percentage as a share; what is no number stays what it is."""
     return percent / 100 if isinstance(percent, int | float) and not isinstance(percent, bool) else percent
-
-
-def _read(
-    windows: Record, used: str, resets: str, unit: float, at: datetime | None, source: str
-) -> tuple[QuotaReading, ...]:
-    found = []
-    for key, value in list(windows.items())[:_MOST_WINDOWS]:
-        window = jsonl.record(value)
-        percent = window.get(used)
-        amount = percent * unit if isinstance(percent, int | float) and not isinstance(percent, bool) else None
-        resets_at = jsonl.epoch_time(window.get(resets))
-        name = jsonl.text(key)
-        if one := reading(name, amount, at, resets_at, minutes_of(name), source):
-            found.append(one)
-    return tuple(found)

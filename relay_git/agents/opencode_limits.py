@@ -39,4 +39,5 @@ def retry_notice(status: Record, moment: Moment) -> Retrying | None:
     wait = (until - at).total_seconds() if until and at else None
     found = refusal(said, body=said, wait=wait, moment=moment)
     kind, evidence = (found.kind, found.evidence) if found else (LimitKind.OVERLOAD, cut(said, 300))
-    return Retrying(LimitNotice(kind, evidence, None, until), attempt=jsonl.count(status.get("attempt")))
+    attempt = jsonl.count(status.get("attempt"))
+    return Retrying(LimitNotice(kind, evidence, None, until), attempt=attempt, refused=found is not None)

@@ -35,12 +35,14 @@ _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _CALL = re.compile("[ \t]{0,8}[\u25cf\u23fa\u2022\u25cb][ \t]{0,2}(?:[A-Z][A-Za-z]{1,24}\\(|Ran |Read |Explored)")
 _BELOW = re.compile("[ \t]{0,8}[\u23bf\u2514\u2570]|[ \t]{4}")
 _RAN = re.compile(r"\s?(?:succeeded|exited -?\d+) in [\d.]+m?s:")
+_STACK = re.compile(r"\s{1,16}at |\s{0,16}[{}]")
 _TRACEBACK = "Traceback (most recent call last)"
 
 # What a tool, a library of a service or a service puts before the words of an error.
 _CLASS = r"(?:RateLimit|API|Quota|Overloaded|InternalServer|ServiceUnavailable|UsageLimit)"
 _ERROR = re.compile(
     r"(?:\[?API Error\b|\[?(?:upstream |stream |fatal |unexpected )?error\b(?=\s?:|\s(?:\(?\d|code))"
+    r"|error when talking to [\w ]{1,30} API\b[^:]{0,20}.{0,200}?(?=\b\w{1,40}Error:)"
     r"|(?:execution|request|model call) failed"
     r"|stream disconnected before completion|litellm\.\w{1,30}(?:Error|Exception)\b"
     rf"|(?:\w{{0,30}}\.)?\w{{0,20}}{_CLASS}\w{{0,20}}(?:Error|Exception)\b|attempt \d{{1,4}} failed"
@@ -129,7 +131,7 @@ def _notices(said: str, tool: str, stderr: bool) -> Iterator[Printed]:
             continue
         more = []
         for line, other in zip(lines[number + 1 :][:_MORE_LINES], begins[number + 1 :], strict=False):
-            if other is not None or not line.strip():
+            if other is not None or not line.strip() or _STACK.match(line):
                 break
             more.append(_bare(line)[0])
         yield Printed("\n".join([begun.said, *more]), begun.status)
@@ -187,6 +189,8 @@ def _after_the_mark(said: str, *, error: bool) -> tuple[str, int | None]:
         else:
             break
         rest = rest[found.end() :]
+    if not rest.strip():
+        named = named and said[:1].upper() == "E"  # `Error: 429`, and not a field of something that is dumped
     return (rest, status) if named or (rest != said and refusal(rest, body=rest)) else (said, None)
 
 

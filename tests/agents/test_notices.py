@@ -265,3 +265,21 @@ def test_the_recorded_limits_of_the_other_tools_are_heard(tool: str) -> None:
     name, kind = names[tool]
     told = [said.notice for said in heard(tool, name) if isinstance(said, Limited | Retrying)]
     assert {notice.kind for notice in told} == {kind}
+
+
+def test_a_line_that_was_cut_is_asked_for_again_and_no_limit() -> None:
+    said = (DATA / "claude/disconnect/stdout.jsonl").read_text()
+    assert "api_retry" in said
+    assert judge("claude", Channel.STDOUT, said, HERE).notice is None
+
+
+def test_a_dump_of_an_error_says_what_its_first_line_says() -> None:
+    said = (
+        "Error when talking to Gemini API Full report available at: /tmp/report-2026-11-29T18-21-51-059Z.json "
+        "TerminalQuotaError: You have exhausted your daily quota on this model.\n    at classify (file:///x.js:1:1) {\n"
+        "  cause: {\n    code: 429,\n    message: 'You exceeded your quota, check your plan and billing details.',\n"
+        "  },\n  reason: undefined,\n  status: 429\n}\n"
+    )
+    notice = judge("gemini", Channel.STDERR, said, HERE).notice
+    assert notice is not None
+    assert (notice.kind, notice.window) == (LimitKind.USAGE, "day")
