@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relay_git.cli.app import Json, app
+from relay_git.cli.app import Json, Thing, app
 
 
 @app.command()
@@ -20,3 +21,34 @@ def redact(
     from relay_git.cli import redacting
 
     return redacting.redact(as_json=json, lines=jsonl)
+
+
+KeyFile = Annotated[
+    Path | None, typer.Option("--key-file", metavar="K", help="The file with the key. Default: this repository's key.")
+]
+
+
+@app.command()
+def export(
+    what: Thing = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="F", help="json (the signed bytes), md, dsse or relay-v2.")
+    ] = "json",
+    key_file: KeyFile = None,
+) -> int:
+    """Print a contract for other tools, after verifying it: relay-v2 is what the tool named Relay reads."""
+    from relay_git.cli import exchange
+
+    return exchange.export(what, exchange.form_named(form), key_file)
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE|-", help="A contract of git relay, of Relay, or an envelope.")],
+    key_file: KeyFile = None,
+    json: Json = False,
+) -> int:
+    """Show a contract that a file holds, if it verifies. Exit status 3 if it does not; then nothing of it is shown."""
+    from relay_git.cli import exchange
+
+    return exchange.import_(file, key_file, as_json=json)

@@ -26,6 +26,7 @@ MAX_BRIEF = 192 * 1024
 _AROUND = 16  # tokens of a heading's signs, and of the line that counts what is left out
 _BLANK_LINES = re.compile(r"\n{3,}")
 TITLE = "# git relay brief: a task handed over by another agent"
+FOREIGN = "# git relay brief: a task taken over from another tool"
 REMINDER = "# git relay reminder: go on with your task"
 
 _INTRODUCTION = """\
@@ -53,14 +54,18 @@ def brief(contract: JsonObject) -> str:
     return _rendered(contract)[0]
 
 
+def foreign_brief(contract: JsonObject) -> str:
+    """The brief of a contract that another tool has signed: nothing of it is to be accepted here."""
+    return _rendered(contract, _foreign_frame(contract))[0]
+
+
 def cuts(contract: JsonObject) -> list[Cut]:
     """What the brief of this contract does not show."""
     return _rendered(contract)[1]
 
 
-def _rendered(contract: JsonObject) -> tuple[str, list[Cut]]:
-    identity = word(_text(contract, "contractId"))
-    frame = _frame(contract, identity)
+def _rendered(contract: JsonObject, frame: str = "") -> tuple[str, list[Cut]]:
+    frame = frame or _frame(contract, word(_text(contract, "contractId")))
     sections = [_Filled(*one[:2], *_bounded(*one[2:])) for one in _sections(contract)]
     shown = [len(section.entries) for section in sections]
     budget = _object(contract, "budget").get("tokens")
@@ -153,6 +158,20 @@ First run this, it tells git relay that you have taken over:
 {_TRAILERS}
 - What is left out here is in the contract: `git relay show {identity} --json`, one piece of evidence whole with
   `--evidence ID`; the commits are in `git log`.
+"""
+
+
+def _foreign_frame(contract: JsonObject) -> str:
+    return f"""\
+{FOREIGN}
+
+Contract: {word(_text(contract, "contractId"))}
+Snapshot: {word(_text(contract, "snapshotCommit"))}
+
+{_INTRODUCTION}
+
+- From: {inline(_text(_object(contract, "from"), "agent"), 80)}, at {code(_text(contract, "createdAt"), 40)}
+- Look whether its snapshot is in this repository before you rely on what is said of files.
 """
 
 
