@@ -77,11 +77,15 @@ def _of_transcripts(detector: Detector, now: datetime) -> Iterable[tuple[Account
     from relay_git.supervisor.meter import PRETENDED
 
     folders = {os.path.realpath(login.folder): Account(login.agent, login.label) for login in context.accounts().all()}
-    for row in detector.look(now, _SINCE):
+    # A session that went on in another account is there twice, and what both tell was said to the first.
+    told: set[Entry] = set()
+    for row in sorted(detector.look(now, _SINCE), key=lambda row: row.active or now):
         record = row.record
         entries: list[Entry] = list(record.quota)
         if record.at_limit and record.limits:
             entries.append(Refusal(record.limits[-1], record.last_activity or row.active))
+        entries = [entry for entry in entries if entry not in told]
+        told.update(entries)
         if entries and row.tool != PRETENDED.agent:
             path = Path(os.path.realpath(row.path))
             labelled = (a for folder, a in folders.items() if a.agent == row.tool and path.is_relative_to(folder))

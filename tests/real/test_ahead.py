@@ -13,17 +13,18 @@ from tests.real.test_main_job import BEGIN, CLAUDE_LIMIT, FINISH, GOAL, Field, f
 
 __all__ = ["field"]  # the fixture
 
-LATE = "import time; time.sleep(9)"
-# Long enough for a look ahead, and then the commit that the pause waits for.
-MORE = f"python3 -c '{LATE}' && echo 'MORE = 1' > src/more.py && git add src/more.py && git commit -qm 'Add more'"
-TO_A_COMMIT = {"tools": [{"do": "shell", "command": MORE}]}
+# A reply that comes late enough for a look ahead, and then the commit that the pause waits for.
+MORE = [
+    {"delay": 12, "tools": [{"do": "write", "path": "{{cwd}}/src/more.py", "content": "MORE = 1\n"}]},
+    {"tools": [{"do": "shell", "command": "git add src/more.py && git commit -qm 'Add more'"}]},
+]
 
 
 @pytest.mark.agents("claude", "codex")
 def test_claude_leaves_an_account_before_a_refusal_then_the_other_then_hands_over_to_codex(
     lo, model, agent_repo, agent_home, base_env, claude_env, codex_env
 ) -> None:
-    warned = [{**turn, "rate": "claude:0.93"} for turn in (BEGIN[1], TO_A_COMMIT)]
+    warned = [{**turn, "rate": "claude:0.93"} for turn in (BEGIN[1], *MORE)]
     told = model(
         {
             "claude": {"turns": [BEGIN[0], *warned, {**BEGIN[2], "rate": "claude:0.1"}, CLAUDE_LIMIT]},
@@ -43,7 +44,7 @@ def test_claude_leaves_an_account_before_a_refusal_then_the_other_then_hands_ove
         ("", "quota"),
         ("work", "usage-limit"),
         ("", ""),
-    ]
+    ], done.stderr
     asked = told.requests("claude")
     first = [request for request in asked if request["credential"] == fingerprint(FAKE)]
     second = [request for request in asked if request["credential"] == fingerprint(OTHER)]
@@ -55,7 +56,7 @@ def test_claude_leaves_an_account_before_a_refusal_then_the_other_then_hands_ove
 
 @pytest.mark.agents("claude", "codex")
 def test_codex_leaves_its_account_by_what_its_rollout_tells(field, model) -> None:
-    warned = [{**turn, "rate": "codex:0.97"} for turn in (BEGIN[1], TO_A_COMMIT)]
+    warned = [{**turn, "rate": "codex:0.97"} for turn in (BEGIN[1], *MORE)]
     told = model({"codex": {"turns": [BEGIN[0], *warned]}, "claude": {"turns": FINISH}})
     at = field(told)
     done = at.relay("start", GOAL, "--agent", "codex", "--then", "claude")
