@@ -60,7 +60,7 @@ def tidy(repo: Repo, store: Store) -> None:
         session = SessionId(name)
         # Who opens a session holds its lock from the first file on.
         with contextlib.suppress(LedgerConflict), journal.writer(repo, session):
-            if store.ref(journal.ref_of(session)) is None:
+            if store.ref(journal.ref_of(session)) is None and not links.were_kept(repo, session):
                 debris.break_locks(repo.common_dir, handoff.refs_of(session))
                 clear_spool(repo, session)
                 repo.lock_file(session).unlink(missing_ok=True)

@@ -179,6 +179,8 @@ def test_an_agent_that_deletes_all_refs_of_ours_takes_no_session_with_it(repo, r
     holds_all_its_work(repo, relay, session)
     note = f"note: the journal of {other} is gone, its ref was deleted; see: git relay doctor"
     assert note in relay("status", cwd=repo.path).stderr
+    demo.plays([say("Done.")])
+    assert relay("start", "z", "--agent", "demo", cwd=repo.path).rc == 0  # takes away what is debris
     found = json.loads(relay("doctor", "--json", cwd=repo.path).stdout)["findings"]
     (hint,) = (f["hint"] for f in found if f["check"] == other and "git still has it" in f["text"])
     git(repo.path, *hint.split()[1:])
