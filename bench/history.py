@@ -62,6 +62,10 @@ def measure(scratch: Path, *, small: bool) -> Table:
         Row("first look, --all", whole, times["empty"], "a home without sessions"),
         Row("next look", times["warm"], times["empty"], "a home without sessions", aim, beyond <= AIM_WARM),
     ]
+    if ccusage := shutil.which("ccusage"):  # only where the user has it: npm install -g ccusage
+        began = time.perf_counter()
+        run(ccusage, "daily", "--offline", "--json", cwd=scratch, env=env)
+        table.rows.append(Row("first look, --all", whole, time.perf_counter() - began, "ccusage daily --offline"))
     opened_warm = _opened(scratch, env)
     table.notes.append(f"   transcripts opened: {opened_cold} at the first look, {opened_warm} at the next")
     return table
