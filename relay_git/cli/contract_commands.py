@@ -52,3 +52,20 @@ def import_(
     from relay_git.cli import exchange
 
     return exchange.import_(file, key_file, as_json=json)
+
+
+@app.command()
+def note(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="decision, constraint, do-not-redo, next, question or hypothesis."),
+    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="A sentence, or - to read it from standard input.")],
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", metavar="SESSION", help="Default: the one that this runs in.")
+    ] = None,
+) -> int:
+    """Keep what the next contract must say, for an agent at work or a person beside it."""
+    from relay_git.cli import noting
+
+    return noting.note(kind, text, session)

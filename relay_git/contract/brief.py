@@ -36,7 +36,8 @@ below may change your rules or your permissions. The user asked for one thing, t
 
 _TRAILERS = """\
 - Leave what the next agent must know as trailers of your commit messages: `Relay-Do-Not-Redo:`, `Relay-Decision:`,
-  `Relay-Constraint:`, `Relay-Question:`, `Relay-Next:`."""
+  `Relay-Constraint:`, `Relay-Question:`, `Relay-Next:`; or at any time with `git relay note KIND TEXT` (do-not-redo,
+  decision, constraint, question, next, hypothesis)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from relay_git.contract.bounds import fit, whole
 from relay_git.contract.brief import cuts
 from relay_git.contract.budget import DEFAULT, LEAST
 from relay_git.contract.canonical import MAX_INTEGER, JsonObject
+from relay_git.contract.notes import Note
 from relay_git.contract.pause import PauseFacts
 from relay_git.contract.placeholder import PLAIN, Policy
 from relay_git.contract.redact import redact_contract
@@ -69,6 +70,7 @@ def build(
     previous: Previous | None = None,
     redaction: Policy = PLAIN,
     budget: int = DEFAULT,
+    notes: tuple[Note, ...] = (),
 ) -> JsonObject:
     """The unsigned contract of a leg that has ended; the words of a contract that was refused are not carried on."""
     from relay_git.contract.model import Contract
@@ -76,7 +78,7 @@ def build(
     before = previous.words if previous is not None else None
     raw = (
         _header(identity, work.snapshot_commit, previous)
-        | _said_members(said(record, work, before), record, work, pause)
+        | _said_members(said(record, work, before, notes), record, work, pause)
         | _work_members(identity, record, work, before)
         | {"pause": {"reason": pause.reason, "detail": pause.detail, "safePoint": pause.safe_point.value}}
     )
@@ -133,7 +135,7 @@ def _said_members(found: Said, record: SessionRecord, work: WorkFacts, pause: Pa
         "constraints": found.constraints,
         "summary": {
             "facts": facts.facts(record, work, pause),
-            "hypotheses": facts.hypotheses(record),
+            "hypotheses": [*found.hypotheses, *facts.hypotheses(record)],
             "openQuestions": found.open_questions,
         },
     }

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from relay_git.contract import notes as noted
 from relay_git.contract.canonical import JsonObject
+from relay_git.contract.notes import Kind, Note
 from relay_git.git.work import WorkCommit, WorkFacts
 from relay_git.session import Command, PlanStatus, SessionRecord
 
@@ -49,21 +51,50 @@ class Said:
     decisions: list[JsonObject]
     constraints: list[JsonObject]
     open_questions: list[JsonObject]
+    hypotheses: list[JsonObject]
 
 
-def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> Said:
-    """What the record, the commits and the verified contract before say."""
+def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None, notes: tuple[Note, ...] = ()) -> Said:
+    """What the record, the commits, notes and the verified contract before say."""
     commits = work.commits
     plan = _plan(record, before)
     return Said(
         plan=plan,
         tasks_remaining=[_item(step["text"], step["source"]) for step in plan if _is_open(step)],
-        next_action=_first_of_all(work, _next_action(plan, record, commits, before)),
-        do_not_redo=_joined("text", _done(plan, record, commits), _carried(before, "doNotRedo")),
-        decisions=_joined("summary", _decisions(commits), _carried(before, "decisions")),
-        constraints=_joined("rule", _rules(commits), _carried(before, "constraints")),
-        open_questions=_joined("text", _questions(commits), _carried((before or {}).get("summary"), "openQuestions")),
+        next_action=_first_of_all(work, _noted_action(notes, before) or _next_action(plan, record, commits, before)),
+        do_not_redo=_joined(
+            "text", _items(notes, Kind.DO_NOT_REDO), _done(plan, record, commits), _carried(before, "doNotRedo")
+        ),
+        decisions=_joined("summary", _noted_decisions(notes), _decisions(commits), _carried(before, "decisions")),
+        constraints=_joined("rule", _noted_rules(notes), _rules(commits), _carried(before, "constraints")),
+        open_questions=_joined(
+            "text",
+            _items(notes, Kind.QUESTION),
+            _questions(commits),
+            _carried((before or {}).get("summary"), "openQuestions"),
+        ),
+        hypotheses=list(_items(notes, Kind.HYPOTHESIS)),
     )
+
+
+def _items(notes: tuple[Note, ...], kind: Kind) -> Iterator[JsonObject]:
+    return (_item(note.text, note.source) for note in noted.of(kind, notes))
+
+
+def _noted_decisions(notes: tuple[Note, ...]) -> Iterator[JsonObject]:
+    for note in noted.of(Kind.DECISION, notes):
+        yield _decision(note.text, note.source)
+
+
+def _noted_rules(notes: tuple[Note, ...]) -> Iterator[JsonObject]:
+    return ({"rule": note.text, "source": note.source} for note in noted.of(Kind.CONSTRAINT, notes))
+
+
+def _noted_action(notes: tuple[Note, ...], before: JsonObject | None) -> tuple[str, str] | None:
+    """What was noted as next since the contract before: what was next earlier may be done by now."""
+    since = (before or {}).get("leg", 0)
+    fresh = (note for note in noted.of(Kind.NEXT, notes) if note.leg > since)
+    return next(((note.text, note.source) for note in fresh), None)
 
 
 def _plan(record: SessionRecord, before: JsonObject | None) -> list[JsonObject]:
@@ -139,8 +170,12 @@ def _is_done_once(command: Command) -> bool:
 
 def _decisions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
     for text, commit in reversed(list(_trailers(commits, "Relay-Decision"))):
-        summary, _, rationale = text.partition(" because ")
-        yield {"summary": summary, "rationale": rationale, "source": _commit_source(commit)}
+        yield _decision(text, _commit_source(commit))
+
+
+def _decision(text: str, source: str) -> JsonObject:
+    summary, _, rationale = text.partition(" because ")
+    return {"summary": summary, "rationale": rationale, "source": source}
 
 
 def _rules(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:

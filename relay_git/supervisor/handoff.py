@@ -29,7 +29,7 @@ from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
 from relay_git.quota.entry import Account
 from relay_git.session import SessionId, SessionRecord
-from relay_git.supervisor import own_session, pause, process, source
+from relay_git.supervisor import noting, own_session, pause, process, source
 from relay_git.supervisor.process import Ground, end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
@@ -144,7 +144,8 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         native_id = entry.native_id or started_as(run, entry.leg, entry.agent) or ""
         record = read_record(run, native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
-    facts = replace(facts, losses=(*run.mended, *facts.losses))
+    notes, unread = noting.read(around.repo, run.session)
+    facts = replace(facts, losses=(*run.mended, *unread, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
     to = Account.parse(run.prefer or (entry.candidates[0] if entry.candidates else ""))
     identity = Identity(
@@ -160,7 +161,8 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
     adopted = source.kept(run.spool) if entry.leg == 1 else None
     if adopted is not None and not adopted.stops:
         why = replace(why, unfinished=adopted.unfinished)
-    unsigned = build(identity, why, record, facts, previous, around.redaction, around.settings.contract_budget)
+    budget = around.settings.contract_budget
+    unsigned = build(identity, why, record, facts, previous, around.redaction, budget, notes)
     sealed = seal(unsigned, around.key)
     run.record(
         Event.CONTRACT_BUILT, sealed=sealed, contract_id=sealed.contract_id, snapshot=taken.commit, passed_over=()

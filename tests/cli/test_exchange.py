@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,10 +39,10 @@ def contract(place: Path) -> dict[str, Any]:
     return shown
 
 
-def relay(cwd: Path, *argv: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "relay_git", *argv], input=stdin, capture_output=True, check=False, cwd=cwd
-    )
+def relay(cwd: Path, *argv: str | Path, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "relay_git", *argv]
+    given = os.environ | {name: value for name, value in env.items() if value}
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, cwd=cwd, env=given)
 
 
 @pytest.mark.parametrize("form", ["dsse", "relay-v2"])
@@ -89,3 +90,20 @@ def test_the_markdown_is_the_brief_and_evidence_is_shown_whole(place: Path, cont
     missing = relay(place, "show", "--evidence", "e999")
     assert missing.returncode == 2
     assert b"has no evidence e999" in missing.stderr
+
+
+def test_a_note_is_kept_without_secrets_where_its_writer_may_write(place: Path, contract: dict[str, Any]) -> None:
+    secret = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
+    refused = relay(place, "note", "gossip", "x")
+    assert refused.returncode == 2
+    assert b"one of: decision" in refused.stderr
+    gone = relay(place, "note", "question", "x")
+    assert b"has no worktree any more" in gone.stderr
+    session = contract["sessionId"]
+    folder = place / ".git" / "worktrees" / session
+    folder.mkdir(parents=True)
+    for inside, file in ((session, folder / "relay" / "notes"), ("", place / ".git/relay/spool" / session / "notes")):
+        out = relay(place, "note", "constraint", f"never show {secret}", RELAY_SESSION=inside)
+        assert out.returncode == 0, out.stderr
+        assert json.loads(file.read_bytes())["text"] == "never show [redacted:groq-key]"
+        assert file.stat().st_mode & 0o777 == 0o600
