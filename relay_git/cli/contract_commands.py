@@ -69,3 +69,11 @@ def note(
     from relay_git.cli import noting
 
     return noting.note(kind, text, session)
+
+
+@app.command()
+def lint(what: Thing = None, json: Json = False) -> int:
+    """Say how well a contract hands its task over: a score of 100, rule by rule, and what is thin."""
+    from relay_git.cli import linting
+
+    return linting.check(what, as_json=json)

@@ -16,6 +16,7 @@ from relay_git.contract.bounds import fit, whole
 from relay_git.contract.brief import cuts
 from relay_git.contract.budget import DEFAULT, LEAST
 from relay_git.contract.canonical import MAX_INTEGER, JsonObject
+from relay_git.contract.lint import BAR, lint
 from relay_git.contract.notes import Note
 from relay_git.contract.pause import PauseFacts
 from relay_git.contract.placeholder import PLAIN, Policy
@@ -86,6 +87,9 @@ def build(
     contract["redactions"] = dict(counts)
     contract |= _initial_prompt(contract, before)
     contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]
+    verdict = lint(contract)
+    if verdict.score < BAR:
+        contract["losses"] += [f"thin, {verdict.score} of 100 ({told})" for told in verdict.thin[:4]]
     contract = fit(contract) | {"budget": {"tokens": max(LEAST, budget)}}
     contract["budget"] |= {"cuts": [asdict(cut) for cut in cuts(contract)]}
     Contract.model_validate(contract)

@@ -107,3 +107,10 @@ def test_a_note_is_kept_without_secrets_where_its_writer_may_write(place: Path, 
         assert out.returncode == 0, out.stderr
         assert json.loads(file.read_bytes())["text"] == "never show [redacted:groq-key]"
         assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_lint_prints_a_score_and_its_reasons(place: Path, contract: dict[str, Any]) -> None:
+    found = json.loads(relay(place, "lint", "--json").stdout)
+    assert found["contractId"] == contract["contractId"]
+    assert 0 < found["score"] <= 100
+    assert {"rule", "weight", "met", "why"} == set(found["findings"][0])

@@ -179,8 +179,9 @@ def test_a_new_plan_takes_the_place_of_the_carried_one() -> None:
 
 def test_nothing_said_gives_empty_lists() -> None:
     contract = build(identity(), PAUSE, EMPTY, NO_WORK)
-    for name in ("plan", "tasksRemaining", "doNotRedo", "decisions", "constraints", "evidence", "checks", "losses"):
+    for name in ("plan", "tasksRemaining", "doNotRedo", "decisions", "constraints", "evidence", "checks"):
         assert contract[name] == [], name
+    assert all(loss.startswith("thin, ") for loss in contract["losses"])
     assert contract["summary"]["hypotheses"] == contract["summary"]["openQuestions"] == []
 
 
