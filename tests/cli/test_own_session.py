@@ -7,7 +7,7 @@ import json
 import pytest
 
 from relay_git.contract.brief import REMINDER, TITLE
-from tests.cli.scene import ACCEPT, HANG, LIMIT, TAKE_OVER, WORK, only_session, shell, states, wait_for
+from tests.cli.scene import ACCEPT, HANG, LIMIT, TAKE_OVER, WORK, end_survivors, only_session, shell, states, wait_for
 from tests.cli.test_crash import at_state, begin, kill
 
 __all__ = ["begin"]  # the fixture
@@ -16,10 +16,11 @@ TASK = "the task, in words of the user's"
 
 
 @pytest.fixture
-def remembers(demo, monkeypatch):
-    """The demo agent, which pretends to remember what it did in the session before."""
+def remembers(repo, demo, monkeypatch):
+    """The demo agent, which pretends to remember what it did in the session before; none of it outlives the test."""
     monkeypatch.setenv("RELAY_DEMO_RESUMES", "1")
-    return demo
+    yield demo
+    end_survivors(repo.path)
 
 
 def told(demo) -> list[list[str]]:
