@@ -15,7 +15,7 @@ from relay_git.quota.entry import Entry, Refusal, Spent, happened
 from relay_git.quota.wallet import model_of
 from relay_git.session import LimitKind, LimitNotice
 
-JITTER = timedelta(minutes=2)
+JITTER = timedelta(minutes=1)
 _FIRST = {
     LimitKind.USAGE: timedelta(minutes=15),
     LimitKind.BILLING: timedelta(hours=1),

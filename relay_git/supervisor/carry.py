@@ -12,6 +12,7 @@ from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
 from relay_git.supervisor import dispatch, handoff, own_session, pause, recover, request, waiting
+from relay_git.supervisor.launching import check
 from relay_git.supervisor.meter import clock
 from relay_git.supervisor.outlook import QUOTA, Outlook
 from relay_git.supervisor.process import tree
@@ -80,7 +81,7 @@ def _running(run: Run, watcher: Watcher | None) -> Watcher | None:
 def _watch(run: Run, watcher: Watcher) -> None:
     """Until something happens that ends the leg; it is recorded."""
     run.limit = None
-    ahead = Outlook(run, dispatch.check)
+    ahead = Outlook(run, check)
     while True:
         seen = watcher.look()
         if watcher.native_id != run.tip.entry.native_id:

@@ -15,6 +15,7 @@ from relay_git.session import SessionId
 
 _FILE = "request.json"
 HANDOFF, STOP, STOP_NOW = "handoff", "stop", "stop-now"
+HUMAN = "human"  # in place of an agent: a person is to decide before anyone goes on
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ when it wakes. A clock that is set back does not prolong the wait. Who waits in 
 from __future__ import annotations
 
 import time
-import zlib
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
@@ -18,17 +17,15 @@ from relay_git.supervisor import handoff, recover, request
 from relay_git.supervisor.run import Run, stamp
 
 MOST_IN_VAIN = 3  # waits in a row after which nobody took the session up
-_AFTER = 15  # seconds after the reset, at least: clocks differ
-_SPREAD = 45  # and so many more, another number for each session, so that not all of them ask at once
+_AFTER = timedelta(seconds=5)  # clocks differ
 _STEP = 1.0
 
 
 def begin(
     run: Run, account: str, until: datetime, rest: tuple[str, ...], passed: tuple[PassedOver, ...], why: str
 ) -> None:
-    """Record that the session waits for this account's window, and why; it goes on a little after the reset."""
-    late = _AFTER + zlib.crc32(run.session.encode()) % _SPREAD
-    moment = stamp(until + timedelta(seconds=late))
+    """Record that the session waits for this account's window, and why."""
+    moment = stamp(until + _AFTER)
     run.record(Event.WAIT_BEGUN, next_agent=account, candidates=rest, passed_over=passed, wait_until=moment, reason=why)
 
 

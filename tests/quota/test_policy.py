@@ -91,8 +91,8 @@ def test_a_leg_that_was_begun_in_spite_of_a_refusal_is_not_ended_for_it(resets_a
 
 
 def test_a_leg_that_waited_for_the_reset_is_not_ended_while_others_are_kept_from_asking() -> None:
-    rows = [read(0.99, 200, resets_at=ago(1)), refused(190, resets_at=ago(1))]
-    late = Standing(build(CLAUDE, rows, NOW), breaker.of(rows, NOW, 1.0), since=ago(0.5))
+    rows = [read(0.99, 200, resets_at=ago(0.5)), refused(190, resets_at=ago(0.5))]
+    late = Standing(build(CLAUDE, rows, NOW), breaker.of(rows, NOW, 1.0), since=ago(0.2))
     assert late.breaker.is_open(NOW)
     assert told(late, has(CODEX, 0.1)).act is Act.STAY
 
