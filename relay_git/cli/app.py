@@ -124,7 +124,7 @@ def handoff(
     session: Session = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="AGENT", help="The agent to hand over to; default: the next of --then."),
+        typer.Option("--to", metavar="AGENT", help="Who goes on: an agent, or human. Default: the next of --then."),
     ] = None,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why, for the journal and the contract.")

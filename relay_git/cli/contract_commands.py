@@ -77,3 +77,19 @@ def lint(what: Thing = None, json: Json = False) -> int:
     from relay_git.cli import linting
 
     return linting.check(what, as_json=json)
+
+
+@app.command()
+def answer(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="A session that waits for a person.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT|-", help="The answer, or - to read it from standard input.")],
+    rule: Annotated[bool, typer.Option("--rule", help="A rule to keep from now on, not one decision.")] = False,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="AGENT", help="Who goes on by it, now. Default: nobody yet.")
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Go on in the background.")] = False,
+) -> int:
+    """Answer a session that waits for you: what you say is in the next contract, as a decision or a rule."""
+    from relay_git.cli import people
+
+    return people.answer(session, text, to, rule=rule, detach=detach)

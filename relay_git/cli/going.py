@@ -12,7 +12,7 @@ from types import FrameType
 
 from relay_git.agents import AGENTS, find_agent
 from relay_git.agents.agent import Unready
-from relay_git.cli import background, context, told
+from relay_git.cli import background, context, people, told
 from relay_git.cli.teller import ConsoleTeller, lent
 from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.errors import AgentError, ExitCode, LedgerConflict, RelayError, UserError
@@ -28,7 +28,7 @@ from relay_git.supervisor import handoff as halves
 from relay_git.supervisor import landing, opening, recover, request
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
-from relay_git.supervisor.request import HANDOFF, Request
+from relay_git.supervisor.request import HANDOFF, HUMAN, Request
 from relay_git.supervisor.run import Run, Stop, take_up
 from relay_git.supervisor.settings import Settings
 
@@ -79,8 +79,8 @@ def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool 
     _refuse_both(interactive=interactive, detach=detach)
     repo, store = context.open_repo()
     session = journal.find(store, word)
-    heir = context.account_named(to) if to is not None else None
-    name = str(heir or "")
+    heir = context.account_named(to) if to is not None and to != HUMAN else None
+    name = HUMAN if to == HUMAN else str(heir or "")
     entry = journal.tip(store, session).entry
     _refuse_if_over(entry)
     if not name and not entry.candidates and not entry.next_agent:
@@ -110,7 +110,8 @@ def handoff(word: str | None, to: str | None, reason: str, *, interactive: bool 
     if detach:
         more = [*(["--to", name] if name else []), *(["--reason", reason] if reason else [])]
         return background.carry_aside(repo, store, session, ["handoff", session, *more])
-    return _go_on(repo, store, session, name, reason, interactive=interactive)
+    status = _go_on(repo, store, session, name, reason, interactive=interactive)
+    return people.show_page(session, status) if name == HUMAN else status
 
 
 def resume(word: str | None, *, interactive: bool = False, detach: bool = False) -> int:
@@ -248,7 +249,7 @@ def _tell_end(run: Run, state: State) -> int:
             say(f"{name} has failed: {entry.reason}")
             return ExitCode.REFUSED
         case _:
-            say(f"{name} needs you: no agent is left that can go on; the contract {entry.contract_id} is kept")
+            say(f"{name} needs you; the contract {entry.contract_id} is kept")
             for passed in entry.passed_over:
                 say(f"  {passed.agent}: {passed.reason}")
             say(f"read it: git relay show {name}")
