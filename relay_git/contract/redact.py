@@ -20,7 +20,7 @@ from relay_git.contract.canonical import JsonObject
 from relay_git.contract.encoded import redact_base64
 from relay_git.contract.pem import redact_private_keys
 from relay_git.contract.placeholder import PLAIN, Policy, Taken
-from relay_git.contract.rules import RULES, Rule
+from relay_git.contract.rules import KEYS, RULES, Rule
 
 MARK = "[changed by redaction: this text does not fit the file byte for byte]\n"
 
@@ -55,6 +55,17 @@ def _holds(decoded: str, layers: int, policy: Policy) -> bool:
     taken = Taken(policy)
     redact_base64(_without(decoded, taken), taken, lambda text, more: _holds(text, more, policy), layers)
     return taken.counts.total() > 0
+
+
+def keys_in(text: str, policy: Policy = PLAIN) -> Counter[str]:
+    """The keys and private keys in a file, by rule; a value that only its name tells of is a test's as often as not."""
+    taken = Taken(policy)
+    if "PRIVATE KEY" in text:
+        text = redact_private_keys(text, taken)
+    for rule in KEYS:
+        if any(needle in text for needle in rule.needles):
+            _apply(rule, text, taken)
+    return taken.counts
 
 
 def redact_contract(contract: JsonObject, policy: Policy = PLAIN) -> tuple[JsonObject, Counter[str]]:

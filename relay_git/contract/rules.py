@@ -270,4 +270,7 @@ _SHAPES = (
 )
 
 
-RULES = (*(key.rule() for key in _KEYS), *_SHAPES)
+KEYS = tuple(key.rule() for key in _KEYS)
+"""What is a key wherever it stands, so that even a file of a project's own may be asked for it."""
+
+RULES = (*KEYS, *_SHAPES)

@@ -29,7 +29,7 @@ from relay_git.git.store import Oid
 from relay_git.ledger import journal, notes, replay
 from relay_git.quota.entry import Account
 from relay_git.session import SessionId, SessionRecord
-from relay_git.supervisor import noting, own_session, pause, process, source
+from relay_git.supervisor import committed, noting, own_session, pause, process, source
 from relay_git.supervisor.process import Ground, end_tree
 from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
@@ -145,7 +145,8 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         record = read_record(run, native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     notes, unread = noting.read(around.repo, run.session)
-    facts = replace(facts, losses=(*run.mended, *unread, *facts.losses))
+    leaked = committed.keys(around.store, facts, around.redaction)
+    facts = replace(facts, losses=(*leaked, *run.mended, *unread, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
     to = Account.parse(run.prefer or (entry.candidates[0] if entry.candidates else ""))
     identity = Identity(

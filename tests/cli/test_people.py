@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.scene import LIMIT, TAKE_OVER, WORK, only_session, shell, states
+from tests.cli.scene import LIMIT, TAKE_OVER, WORK, only_session, shell, states, write
 
 SECRET = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
 
@@ -54,3 +54,14 @@ def test_the_brief_of_the_next_agent_holds_no_secret_and_no_ref_does(repo, relay
     told = [f for f in relay_dir.rglob("*") if f.is_file() and f.name in ("told", "told.old", "notes")]
     assert told
     assert not [f for f in told if SECRET in f.read_text()]
+
+
+def test_a_key_in_the_work_is_named_and_left_as_it_is(repo, relay, demo) -> None:
+    demo.plays([write("config.py", f"key = '{SECRET}'\n"), *WORK, LIMIT])
+    assert relay("start", "the task", "--agent", "demo", cwd=repo.path).rc == 1
+    session = only_session(repo.path)
+    made = contract(repo, relay)
+    said = "config.py holds what looks like a secret (groq-key): take it out and change it"
+    assert said in made["losses"]
+    assert SECRET not in json.dumps(made)
+    assert SECRET in repo.git("show", f"relay/{session}:config.py")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relay_git.contract.placeholder import Policy
-from relay_git.contract.redact import MARK, redact, redact_contract
+from relay_git.contract.redact import MARK, keys_in, redact, redact_contract
 
 ALNUM = "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa" * 3
 SECRETS = {
@@ -329,3 +329,10 @@ def test_secrets_in_base64_are_found_two_layers_deep_and_images_stay(layers: int
     for harmless in (b"\x89PNG\r\n\x1a\n" + bytes(range(200)), b"just words, and nothing that is secret in them"):
         text = "data:;base64," + base64.b64encode(harmless).decode()
         assert redact(text) == (text, {})
+
+
+def test_only_what_is_a_key_wherever_it_stands_is_found_in_files() -> None:
+    assert keys_in(f"a = '{SECRETS['groq-key']}'") == {"groq-key": 1}
+    assert keys_in("-----BEGIN " + "PRIVATE KEY-----\n" + "\n".join(BODY)) == {"private-key": 1}
+    assert keys_in(f"password = '{VALUE}'\nDB_TOKEN={VALUE}") == {}
+    assert keys_in(SECRETS["groq-key"], Policy(allow=("gsk_*",))) == {}
