@@ -34,6 +34,26 @@ with open(sys.argv[1], "rb") as file:
         records += 1
 print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, records)
 """
+# What a look of the watcher costs while an agent writes, twenty records between two looks, and while it does not.
+_FOLLOW = """
+import sys, time
+from pathlib import Path
+from relay_git.agents import TOOLS
+lines = open(sys.argv[1], "rb").readlines()
+following = TOOLS["claude"].follow(Path(sys.argv[2]), "", Path("/w/app"))
+busy, looks = 0.0, 0
+with open(sys.argv[2], "wb", buffering=0) as out:
+    for i in range(0, len(lines), 20):
+        out.write(b"".join(lines[i : i + 20]))
+        began = time.process_time()
+        if following.poll():
+            following.record()
+        busy, looks = busy + time.process_time() - began, looks + 1
+began = time.process_time()
+for _ in range(1000):
+    following.poll()
+print(busy / looks, (time.process_time() - began) / 1000, looks)
+"""
 
 
 def measure(scratch: Path, *, small: bool) -> Table:
@@ -51,6 +71,11 @@ def measure(scratch: Path, *, small: bool) -> Table:
     aim = f"at most {AIM_RATIO:.0f} times"
     table.rows.append(Row(f"read {size // MIB} MiB", ours[0], bare[0], "orjson alone", aim, ratio <= AIM_RATIO))
     table.notes.append(f"   {ours[2]} records; peak memory {ours[1] / 1024:.0f} MiB (aim: {AIM_MIB} MiB at any size)")
+    busy, idle, looks = map(float, _follow(file, scratch))
+    per_look = size / looks / 1024
+    table.rows.append(Row("a look at 20 new records", busy))
+    table.rows.append(Row("a look at nothing new", idle))
+    table.notes.append(f"   {looks:.0f} looks while it grew by {per_look:.0f} KiB between two of them")
     if not small:
         big = write_claude(scratch / "big.jsonl", 2048 * MIB)
         seconds, kib, records = _run(_READ, big)
@@ -59,6 +84,10 @@ def measure(scratch: Path, *, small: bool) -> Table:
         table.notes.append(f"   2 GiB: {records} records; peak memory {kib / 1024:.0f} MiB")
         big.unlink()
     return table
+
+
+def _follow(file: Path, scratch: Path) -> list[bytes]:
+    return run(sys.executable, "-c", _FOLLOW, file, scratch / "followed.jsonl", cwd=scratch, env=_env()).split()
 
 
 def _run(code: str, file: Path) -> tuple[float, int, int]:

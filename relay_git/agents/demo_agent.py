@@ -7,7 +7,8 @@ file named by RELAY_DEMO_STEPS, `{"legs": [[step, ...], ...]}`; RELAY_LEG (from 
 repeats. Without a file it plays a harmless script of its own. A step is an object with `do` and its fields:
 
     plan items=[{text, status}] | say text | write path content | append path content | shell argv=[...]
-    commit message | accept | quota used reset_in window | limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
+    commit message | accept | quota used reset_in window
+    limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
     ignore_term | hang
     spawn seconds (a child in a session of its own, which outlives its parent)
 """
