@@ -70,12 +70,14 @@ class Warm:
             self._server.wait()
 
     def _start(self) -> None:
-        if self._server is None:
-            argv = [sys.executable, "-m", "tests.seal.warm", self._socket]
-            self._server = subprocess.Popen(argv, cwd=Path(__file__).parents[2], stdin=subprocess.DEVNULL)
-            while not self._socket.exists():
-                assert self._server.poll() is None, "the server did not start"
-                time.sleep(0.01)
+        if self._server is not None and self._server.poll() is None:
+            return
+        self._socket.unlink(missing_ok=True)
+        argv, root = [sys.executable, "-m", "tests.seal.warm", self._socket], Path(__file__).parents[2]
+        self._server = subprocess.Popen(argv, cwd=root, stdin=subprocess.DEVNULL, start_new_session=True)
+        while not self._socket.exists():
+            assert self._server.poll() is None, "the server did not start"
+            time.sleep(0.01)
 
 
 def may_run(env: Mapping[str, str]) -> bool:
