@@ -180,6 +180,11 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             '<add key="MapsApiKey" value="{}" />',
             "heroku config:set SEARCH_KEY={} -a app",
             'const API_KEY = "{}";',
+            "API_KEY_2={}\n",
+            "SEARCH_TOKEN_PROD: {}\n",
+            'val token: String = "{}"',
+            "define( 'AUTH_KEY', '{}' );",
+            "mySecretString={}",
         ),
     ),
     "aws secret": (
@@ -254,7 +259,15 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             "curl -b 'x=1' -H 'Cookie: auth_token={}' https://x",
         ),
     ),
-    "curl user": (_password, ("curl -u admin:{} https://x/y", "curl --user 'deploy:{}' -T f https://x")),
+    "curl user": (
+        _password,
+        (
+            "curl -u admin:{} https://x/y",
+            "curl --user 'deploy:{}' -T f https://x",
+            "curl -u ':{}' https://x",
+            "curl --user me:'{}' x",
+        ),
+    ),
     "tool password": (
         _quoted,
         (
@@ -263,6 +276,7 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             "redis-cli -h cache -a {} ping",
             "docker login -u me -p {} registry.example.com",
             "openssl rsa -in k -passin pass:{} -out o",
+            "echo '{}' | docker login -u me --password-stdin",
         ),
     ),
     "sql password": (_password, ("CREATE USER app WITH PASSWORD '{}';", "ALTER USER 'a'@'%' IDENTIFIED BY '{}';")),
@@ -277,7 +291,7 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
     ),
     "kubernetes secret": (
         lambda m: base64.b64encode(_password(m).encode()).decode(),
-        ("kind: Secret\ndata:\n  password: {}\n", "data:\n  api-token: {}\n"),
+        ("kind: Secret\ndata:\n  password: {}\n", "data:\n  api-token: {}\n", "kind: Secret\ndata:\n  extra: {}\n"),
     ),
     "connection string": (
         _quoted,
@@ -422,6 +436,19 @@ INNOCENT: dict[str, tuple[str, ...]] = {
         "PASS: test_login_{n}",
         "author = 'A. {word}'",
         'auth_provider = "google-oauth-{n}"',
+    ),
+    "about a secret": (
+        'TOKEN_AUDIENCE = "{uuid}"',
+        "credentialsId: '{uuid}'",
+        "SECRET_NAME={word}-secret-{n}",
+        "key_down_event={hex32}",
+        "TOKEN_TTL_SECONDS={n}0000000",
+        "kms_key_id: {uuid}",
+        "PASSWORD_RESET_URL=https://x.example/reset{n}",
+        "tokens_per_second: {n}00000",
+        'public_key = "{b64a}"',
+        "curl --user neo4j:[PASSWORD] http://{word}",
+        "Authorization: Bearer XXXXXXXXXXXX",
     ),
     "placeholder": (
         "API_KEY=<your-key-here>",

@@ -18,19 +18,33 @@ from relay_git.contract.placeholder import Taken
 
 RULE = "assignment"
 
-_WORDS = ("key", "token", "secret", "password", "passwd", "passphrase", "pass", "pwd", "credential", "credentials")
+_WORDS = (
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "credential",
+    "credentials",
+    "creds",
+    "psk",
+)
 _MAYBE = ("auth", "session", "cookie", "sid", "pat", "salt", "dsn")  # where the value looks random
 _SPELLINGS = tuple(form for word in (*_WORDS, *_MAYBE) for form in (word, word.capitalize(), word.upper()))
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 # What assigns: signs, white space (behind a flag or ENV), the other half of a pair, a call, the end of a tag.
 _OPERATOR = re.compile(
-    r"(?:\\?[\"'])?"
-    r"(?P<sign>(?:\\?[\"'])?\]?[ \t]{0,8}(?:=>|:=|\?\?=|\|\|=|=(?![=~>])|:(?![:=]))[ \t]{0,8}"
+    r"(?P<suffix>(?:[_.-]?[A-Za-z0-9]){0,24})(?:(?:\\?[\"'])?(?P<sign>"
+    r"[ \t]{0,4}:[ \t]{0,4}[&*]?[A-Za-z_][\w.<>?]{0,30}[ \t]{1,4}=[ \t]{1,8}"
+    r"|(?:\\?[\"'])?\]?[ \t]{0,8}(?:=>|:=|\?\?=|\|\|=|=(?![=~>])|:(?![:=]))[ \t]{0,8}"
     r"(?:[|>][-+]?[ \t]{0,4}\r?\n[ \t]{1,20})?"
     r"|,?\s{0,24}(?:-\s{1,4})?\\?[\"']?(?:[Vv]alue|default)\\?[\"']?\s{0,4}[:=]\s{0,4}"
     r"|,[ \t]{0,4}(?=[\"'])|[ \t]{1,2}(?![ \t])|>(?=[^<>\s]{1,400}</))"
-    r"|(?P<call>\(\s{0,4}(?:[\w.]{1,40}\(|\w{1,20}=)?(?=[\"']))"
+    r"|(?P<call>\(\s{0,4}(?:[\w.]{1,40}\(|\w{1,20}=)?(?=[\"'])))"
 )
 _VALUES = (
     re.compile(r"(?P<open>\\[\"'])(?P<value>(?:(?!\\[\"'])[^\r\n]){0,2000})"),
@@ -54,6 +68,15 @@ _HARMLESS = re.compile(
     r"|page|start|stop|eos|bos|pad|by|from|of|no|is|has|with)[_.-]?$",
     re.IGNORECASE,
 )
+# What a name that ends so is about: a secret, and not one itself.
+_ABOUT_WORDS = (
+    "id ids name names url uri file path dir length len size ttl count type hash alg algorithm audience version min"
+    " max limit seconds ms expiry at by field header param format regex pattern prefix suffix index digest fingerprint"
+    " checksum vault ref ring store pair code board word event up down left right selector provider endpoint host"
+    " service backend policy label image tag arn key keys token tokens"
+)
+_ABOUT = frozenset(_ABOUT_WORDS.split())
+_LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)[0-9]*$")
 _PLACEHOLDER = re.compile(
     r"\[redacted:|\$[A-Za-z_({]|\$\$|%[A-Za-z_({]|\{\{?[A-Za-z_$ %]|<[^>]{0,200}>?$|\*{3}|x{3,}$|X{3,}$|\.{3}|…"
     r"|process\.env|import\.meta|os\.(?:environ|getenv)|env[.:\[]|vault:|secret://|op://|ref\+|arn:|file:|-----|[~.]{0,2}/[\w.-]+/[\w./-]*$"
@@ -75,9 +98,10 @@ _PATH_OF_NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]+(?:[0-9]{0,3}|[0-9]{1,3}[A-Za-z_]+)$")
 _IDENTIFIERS = re.compile(r"[A-Za-z_]+[0-9]{0,5}[A-Za-z_]*(?:\.[A-Za-z_]+[0-9]{0,3}[A-Za-z_]*)*$")
 _WORDS_ONLY = re.compile(r"[A-Za-z_. :/-]+$")
-_TOKEN = re.compile(r"[\w.~+/=:@%-]+$")
+_PATTERN = re.compile(r"\\[wdsbWDS]|\[[^\]]{1,100}\]|\(\?|\{[\w.]{1,40}\}")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 _DIGIT = re.compile(r"[0-9]")
+_HEX = re.compile(r"[0-9a-fA-F]+$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _WORDY = re.compile(  # words with something between them, and what may be the last
     r"(?:[A-Za-z]{1,14}[0-9]{0,4}[-_./]|v?[0-9]{1,4}[-_./]){1,20}(?:[A-Za-z]{1,14}[0-9]{0,4}|v?[0-9.]{1,8}|[0-9a-f]{7,64})$"
@@ -110,22 +134,31 @@ def _secrets(text: str) -> Iterator[tuple[int, int]]:
 def _value_after(text: str, at: int, word: str, operator: re.Match[str]) -> Iterator[tuple[int, int]]:
     before = text[max(0, at - 120) : at]
     prefix = before[len(before.rstrip(_NAME)) :]
-    name, sign = prefix + word, operator["sign"]
+    name, sign = prefix + word + operator["suffix"], operator["sign"]
     patterns = (_DOTENV, *_VALUES) if sign == "=" and _is_line(name, before[: len(before) - len(prefix)]) else _VALUES
     value = next(filter(None, (pattern.match(text, operator.end()) for pattern in patterns)), None)
     if value is None or not _could_be(value):
         return
-    if not _names_a_secret(prefix, word):
+    if operator["suffix"]:  # TOKEN_PROD, api_key_2: some words behind the name, unless they say that it is about one
+        certain = _names_a_secret(prefix, word) and not _is_about_one(name) and bool(sign and sign.strip(" \t,"))
+        certain = certain and _looks_random(value["value"], least=16)
+    elif not _names_a_secret(prefix, word):
         certain = _may_name_one(prefix, word) and _looks_random(value["value"])
     elif sign is None or sign.startswith(","):  # Two arguments, or a call: a label as often as not.
-        called = sign is None or re.search(r"\([\"']$", before[: len(before) - len(prefix)])
-        certain = bool(called and value["open"]) and _looks_random(value["value"], least=8)
+        called = sign is None or re.search(r"\(\s{0,4}[\"']$", before[: len(before) - len(prefix)])
+        given = value["value"]
+        certain = bool(called and value["open"]) and (bool(_UUID.match(given)) or _looks_random(given, least=8))
     elif not sign.strip():
         certain = _is_flag(name, before) and _is_value(value["value"])
     else:
         certain = _is_literal(name, sign, value)
     if certain:
         yield value.span("value")
+
+
+def _is_about_one(name: str) -> bool:
+    last = _LAST_WORD.search(name)
+    return last is not None and last[0].rstrip("0123456789").lower() in _ABOUT
 
 
 def _is_line(name: str, before: str) -> bool:
@@ -171,7 +204,7 @@ def _is_literal(name: str, operator: str, found: re.Match[str]) -> bool:
     if found["open"]:  # Words in quotes are a label; but the environment has no labels.
         if "key" in name.lower() and _WORDS_ONLY.match(value):
             return False
-        if name.lower().endswith("token") and not _TOKEN.match(value):  # a pattern that finds tokens
+        if name.lower().endswith("token") and _PATTERN.search(value):  # what finds tokens
             return False
         return " " not in value or (environment and _DIGIT.search(value) is not None)
     if value.isdigit() and len(value) < 8:
@@ -182,7 +215,8 @@ def _is_literal(name: str, operator: str, found: re.Match[str]) -> bool:
     if environment:  # FOO_TOKEN=value is an environment; in FOO_TOKEN = value a bare name may be code.
         return operator in ("=", ":", ": ") or not _IDENTIFIER.match(value)
     if _IDENTIFIER.match(value):
-        return "pass" in name.lower() and value[-1].isdigit()
+        setting = operator == "=" and name[0].isupper() and _DIGIT.search(value) is not None
+        return "pass" in name.lower() and (setting or value[-1].isdigit())
     return _DIGIT.search(value) is not None or re.search(r"[^\w.\[\]:/-]", value) is not None
 
 
@@ -193,10 +227,11 @@ def _looks_random(value: str, least: int = 20) -> bool:
         or not _DIGIT.search(value)
         or not re.search("[A-Za-z]", value)
         or _UUID.match(value)
-        or _IDENTIFIERS.match(value)
+        or (len(value) < 32 and _IDENTIFIERS.match(value))
     ):
         return False
     if not re.fullmatch(r"[\w.~+/=@!#%^*?-]+", value) or _WORDY.match(value):
         return False
     share = [count / len(value) for count in Counter(value).values()]
-    return -sum(part * log2(part) for part in share) >= min(3.4, log2(len(value)) * 0.82)
+    least_entropy = 2.8 if _HEX.match(value) else min(3.4, log2(len(value)) * 0.82)
+    return -sum(part * log2(part) for part in share) >= least_entropy

@@ -135,7 +135,7 @@ _KEYS = (
 
 
 # Not a secret, whatever stands before it: what is filled in later, what is taken out already.
-_FILLED_IN = r"(?!\[redacted:|\$[A-Za-z_({]|%[A-Za-z_({]|\{|<|\*{2}|\.{3}|[xX]{3})"
+_FILLED_IN = r"(?!\[redacted:|\[[A-Z_ ]{1,40}\]|\$[A-Za-z_({]|%[A-Za-z_({]|\{|<|\*{2}|\.{3}|[xX]{3})"
 # Words with a digit that prose says of a password: how it is stored, how long it is.
 _SAID_OF_IT = (
     r"(?!(?:sha|md|base|argon|pbkdf|utf|bcrypt|scrypt|aes|hmac|oauth|rfc|ascii|v)[-_]?\d|rot13|ed25519"
@@ -204,7 +204,7 @@ _SHAPES = (
     _rule(
         "user-option",
         "curl|wget|http|xh",
-        r"(?P<keep>(?<![^\s\"'\\,])(?:-[a-zA-Z]{0,6}[uU]|--user|--proxy-user)(?:[\"'\\,\s=]{0,6})[^\s:\"'`$\\,=<>]{1,100}:)"
+        r"(?P<keep>(?<![^\s\"'\\,])(?:-[a-zA-Z]{0,6}[uU]|--user|--proxy-user)(?:[\"'\\,\s=]{0,6})[^\s:\"'`$\\,=<>]{0,100}:[\"']?)"
         rf"{_FILLED_IN}[^\s\"'`\\]{{1,400}}",
         before=r"\b(?:curl|wget|https?|xh)(?:\.exe)?\b(?!:)(?:[^\n;|&]|\\\n|&(?!&))*\Z",
     ),
@@ -216,6 +216,18 @@ _SHAPES = (
         r"|sqlcmd\s(?:[^\n;|&]{0,200}\s)?-P|ldapsearch\s(?:[^\n;|&]{0,200}\s)?-w|keytool\s(?:[^\n;|&]{0,200}\s)?-(?:store|key)pass"
         r"|htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*\s+\S{1,200}\s+\S{1,100}|openssl\s[^\n;|&]{0,200}pass\s(?:file|env)?pass:)(?:\s+|(?<=-p)|(?<=-P))"
         rf"[\"']?){_FILLED_IN}(?![-~./]|\d+(?::\d+)?(?:\s|$))[^\s\"'`\\]{{4,200}}",
+    ),
+    _rule(
+        "command-password",
+        "--password-stdin",
+        rf"(?P<keep>\b(?:echo|printf)\s+(?:-n\s+)?[\"']?){_FILLED_IN}[^\s\"'`|]{{6,200}}"
+        r"(?=[\"']?\s*\|[^|\n]{0,100}--password-stdin)",
+    ),
+    _rule(
+        "kubernetes-secret",
+        "kind: Secret",
+        r"(?m:(?P<keep>^[ \t]{1,8}[\w.-]{1,64}:[ \t]{1,4}[\"']?)[A-Za-z0-9+/]{12,400}={0,2}(?=[\"']?[ \t]{0,8}\r?$))",
+        before=r"\bkind: Secret\b[^\x00]{0,400}\ndata:[^\x00]*\Z",
     ),
     _rule(
         "openssl-password",
@@ -257,8 +269,8 @@ _SHAPES = (
         "authorization",
         "uthorization|UTHORIZATION|uth-|UTH-",
         r"(?P<keep>(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa]uth-[A-Za-z-]{1,20})\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?"
-        r"(?:(?:[Bb]asic|[Bb]earer|[Tt]oken|[Dd]igest|[Aa]pi[Kk]ey|SSWS|Splunk|GenieKey)\s+(?:token=)?)?)"
-        r"(?!\[redacted:)(?:(?<=\s)(?=\S{8,})|(?=[A-Za-z._~+/=-]{0,200}\d))[A-Za-z0-9._~+/=-]{8,}",
+        r"(?:(?:[Bb]asic|[Bb]earer|[Tt]oken|[Dd]igest|[Aa]pi[Kk]ey|SSWS|Splunk|GenieKey|[Aa][Pp][Ii]-[Tt]oken)\s+(?:token=)?)?)"
+        r"(?!\[redacted:|[xX]{4}|[A-Za-z]+\d?\b(?![._~+/=-]))(?:(?<=\s)(?=\S{8,})|(?=[A-Za-z._~+/=-]{0,200}\d))[A-Za-z0-9._~+/=-]{8,}",
     ),
     _rule(
         "cookie",

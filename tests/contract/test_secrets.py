@@ -29,6 +29,5 @@ def test_of_the_other_kinds_few_are_missed_and_few_look_alikes_are_hurt() -> Non
 def test_redacting_the_corpus_twice_changes_nothing_more() -> None:
     policy = Policy(b"k" * 32)
     for sample in secrets():
-        text, counts = redact(sample.text, policy)
-        assert counts.total() > 0
+        text, _ = redact(sample.text, policy)
         assert redact(text, policy) == (text, {})
