@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.conftest import FAKE
+
 GOAL = "Add a farewell function next to greet and commit it"
 COMMIT = "git add src/farewell.py && git commit -qm 'Add farewell' -m 'Relay-Do-Not-Redo: apply migration 7 again'"
 BEGIN = [
@@ -35,6 +37,15 @@ class Field:
 
     def relay(self, *args: str, **more):
         return self.lo.run(["git-relay", *args], cwd=self.repo.path, env=self.env, timeout=180, **more)
+
+    def second_claude(self) -> str:
+        """Another account of Claude Code, to come after another tool, since a spent one is not asked; its name."""
+        self.repo.git("config", "relay.prefer", "provider")
+        self.env["WORK_TOKEN"] = f"{FAKE}-of-the-other-account"
+        folder = str(Path(self.env["HOME"]) / "work")
+        key = ("--api-key-env", "CLAUDE_CODE_OAUTH_TOKEN=WORK_TOKEN")
+        assert self.relay("accounts", "add", "claude", "work", "--config-dir", folder, *key).rc == 0
+        return "claude:work"
 
     def json(self, *args: str):
         done = self.relay(*args, "--json")
@@ -120,7 +131,7 @@ def test_three_legs_carry_what_the_first_said_to_the_third(field, model) -> None
     middle = [{"tools": [{"do": "write", "path": "{{cwd}}/src/mid.py", "content": "MID = 1\n"}]}, CODEX_LIMIT]
     played = model({"claude": {"turns": [*BEGIN, CLAUDE_LIMIT, *FINISH]}, "codex": {"turns": middle}})
     at = field(played)
-    done = at.relay("start", GOAL, "--agent", "claude", "--then", "codex,claude")
+    done = at.relay("start", GOAL, "--agent", "claude", "--then", f"codex,{at.second_claude()}")
     assert done.rc == 0, done
     session = at.assert_sound(legs=["claude", "codex", "claude"])
     last = [r for r in played.requests("claude") if "you are leg 3" in text_of(r)]
@@ -174,7 +185,7 @@ def test_a_successor_at_its_own_limit_is_passed_over(field, model) -> None:
         {"claude": {"turns": [*BEGIN, CLAUDE_LIMIT, *FINISH]}, "codex": {"turns": [{**CODEX_LIMIT, "sticky": True}]}}
     )
     at = field(played)
-    done = at.relay("start", GOAL, "--agent", "claude", "--then", "codex,claude")
+    done = at.relay("start", GOAL, "--agent", "claude", "--then", f"codex,{at.second_claude()}")
     assert done.rc == 0, done
     at.assert_sound(legs=["claude", "claude"])
     assert "codex is passed over: it is at its limit" in done.stderr
