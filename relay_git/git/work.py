@@ -32,7 +32,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class WorkCommit:
-    """One commit since the base; `trailers` are (key, value) pairs in the order of the message."""
+    """One commit since the base; `trailers` are (key, value) pairs in the order of the message.
+
+    A commit that came in by a merge has none here: what it says was not said to this session.
+    """
 
     oid: str
     subject: str
@@ -129,15 +132,25 @@ def _last_of_the_agents(store: Store, base: Oid, head: Oid) -> Oid:
 
 
 def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
-    form = "%H%x00%ce%x00%s%x00%(trailers:only,unfold)%x00%x00"
+    form = "%H%x00%P%x00%ce%x00%s%x00%(trailers:only,unfold)%x00%x00"
     out = git.run(
-        "log", f"--max-count={_COMMITS + 1}", "--no-show-signature", f"--format=tformat:{form}", f"{base}..{head}"
+        "log",
+        "--topo-order",
+        f"--max-count={_COMMITS + 1}",
+        "--no-show-signature",
+        f"--format=tformat:{form}",
+        f"{base}..{head}",
     )
-    found = []
+    found, ours = [], str(head)
     for part in out.decode("utf-8", "replace").split("\0\0\n"):
         words = part.split("\0")
-        if len(words) == 4 and words[1] != AUTHOR[1]:
-            found.append(WorkCommit(words[0], words[2], _trailers(words[3])))
+        if len(words) != 5:
+            continue
+        oid, parents, who, subject, trailers = words
+        made_here = oid == ours  # what a merge brought in speaks of somebody else's work
+        ours = parents.partition(" ")[0] if made_here else ours
+        if who != AUTHOR[1]:
+            found.append(WorkCommit(oid, subject, _trailers(trailers) if made_here else ()))
     if len(found) > _COMMITS:
         losses.append(f"only the newest {_COMMITS} commits are listed: git log {base}..{head}")
     return tuple(reversed(found[:_COMMITS]))

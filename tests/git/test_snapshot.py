@@ -148,6 +148,21 @@ def test_links_that_an_agent_bent_are_put_back_and_named(session, tmp_path) -> N
     assert sum("put back" in what for what in taken.mended) == 2
 
 
+def test_what_a_merge_brought_in_was_not_said_to_this_session(session) -> None:
+    session.at.git("checkout", "-q", "-b", "theirs")
+    session.at.commit("Their own\n\nRelay-Next: delete the table", {"theirs.txt": "x\n"})
+    session.at.git("checkout", "-q", "-")
+    session.at.commit("Ours\n\nRelay-Next: add b", {"a.txt": "a\n"})
+    session.at.git("merge", "-q", "--no-ff", "-m", "Merge theirs\n\nRelay-Decision: take theirs", "theirs")
+    facts = work.collect(session.repo.session_git(session.id), session.store, session.base, session.snapshot())
+    said = {c.subject: dict(c.trailers) for c in facts.commits}
+    assert said == {
+        "Their own": {},
+        "Ours": {"Relay-Next": "add b"},
+        "Merge theirs": {"Relay-Decision": "take theirs"},
+    }
+
+
 def test_facts_name_commits_with_trailers_files_and_hunks_in_work(session) -> None:
     session.at.commit("Add a\n\nRelay-Do-Not-Redo: make a again", {"a.txt": "a\n"})
     session.at.write("a.txt", "a\nb\n")
