@@ -249,7 +249,9 @@ def _tell_end(run: Run, state: State) -> int:
             say(f"{name} has failed: {entry.reason}")
             return ExitCode.REFUSED
         case _:
-            say(f"{name} needs you; the contract {entry.contract_id} is kept")
+            wanted = entry.pause_reason == HANDOFF and not entry.passed_over  # the user has asked for a person
+            why = "" if wanted else ": no agent is left that can go on"
+            say(f"{name} needs you{why}; the contract {entry.contract_id} is kept")
             for passed in entry.passed_over:
                 say(f"  {passed.agent}: {passed.reason}")
             say(f"read it: git relay show {name}")

@@ -76,10 +76,10 @@ def pool(run: Run, handoffs: tuple[Handoff, ...] | None = None) -> tuple[str, ..
 
     An account that was asked for by the user stands in that order already, wherever the session has been.
     """
-    left = (str(h.left) for h in (tuple(_handoffs(run)) if handoffs is None else handoffs))
+    named, present = run.tip.entry.candidates, str(run.account)
+    left = dict.fromkeys(str(h.left) for h in (tuple(_handoffs(run)) if handoffs is None else handoffs))
     again = (name for name in left if not run.around.meter.spent(Account.parse(name)))
-    names = dict.fromkeys((*run.tip.entry.candidates, *again))
-    return tuple(name for name in names if name != str(run.account) or name in run.tip.entry.candidates)
+    return (*named, *(name for name in again if name not in named and name != present))
 
 
 def rules(run: Run) -> Rules:
