@@ -6,28 +6,24 @@ own reflog and lock rules are what the user's other tools expect; so refs move w
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pygit2
 
 from relay_git.errors import RepoError, printable
-from relay_git.git import fresh, history, refs
+from relay_git.git import fresh, refs
 from relay_git.git.run import Git
 from relay_git.git.store import (
     AUTHOR,
     OID,
     Commit,
     Oid,
-    RefUpdate,
     TreeEntry,
-    commit_bytes,
-    tree_bytes,
     tree_entries,
 )
+from relay_git.git.writer import Writer
 
 T = TypeVar("T")
 _FOLDERS, _WIDTH = 16, 40
@@ -45,12 +41,12 @@ def open_store(common_dir: Path) -> Libgit2Store | None:
     return Libgit2Store(common_dir, repo, Git(common_dir, git_dir=common_dir, fresh=fresh.top_of(common_dir)))
 
 
-class Libgit2Store:
+class Libgit2Store(Writer):
     """Objects and refs of one repository through libgit2."""
 
     def __init__(self, common_dir: Path, repo: pygit2.Repository, git: Git) -> None:
-        self._common_dir, self._repo, self._git = common_dir, repo, git
-        self._fresh: fresh.Fresh | None = None
+        super().__init__(common_dir, git, _WIDTH)
+        self._repo = repo
         self._look_in(repo.odb)
         self._folders: dict[Oid, pygit2.Object | None] = {}
 
@@ -95,15 +91,6 @@ class Libgit2Store:
             oid, Oid(str(found.tree_id)), parents, message, found.commit_time, found.committer.email == AUTHOR[1]
         )
 
-    def write_blob(self, data: bytes) -> Oid:
-        return self._write("blob", data)
-
-    def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
-        return self._write("tree", tree_bytes(entries))
-
-    def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
-        return self._write("commit", commit_bytes(tree, parents, message, when))
-
     def ref(self, name: str) -> Oid | None:
         try:
             return Oid(str(self._repo.references[name].resolve().target))
@@ -120,31 +107,9 @@ class Libgit2Store:
         loose = refs.loose_names(Path(self._repo.path), prefix)  # libgit2 passes over a file with garbage in it
         return sorted(names | {n for n in loose if pygit2.reference_is_valid_name(n)})
 
-    def changes(self, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:
-        return history.changes(self._git, tips, name)
-
-    def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
-        fresh.publish(self._fresh)
-        refs.move(self._git, self.ref, updates, reason)
-        fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
-
-    def writing(self) -> Mapping[str, str]:
-        return self._written().env
-
-    def holds(self, oid: Oid) -> bool:
-        return self._fresh is not None and self._fresh.holds(oid)
-
-    def _written(self) -> fresh.Fresh:
-        if self._fresh is None:
-            self._fresh = fresh.begin(self._common_dir, self._git, _WIDTH)
-            weakref.finalize(self, self._fresh.close)
-            self._git = replace(self._git, extra=self._fresh.env)
-            self._look_in(pygit2.Odb(str(self._fresh.folder)))
-            self._repo.set_odb(self._odb)
-        return self._fresh
-
-    def _write(self, kind: str, data: bytes) -> Oid:
-        return fresh.write(self._written(), kind, data)
+    def _read_there_too(self, begun: fresh.Fresh) -> None:
+        self._look_in(pygit2.Odb(str(begun.folder)))
+        self._repo.set_odb(self._odb)
 
     def _look_in(self, odb: pygit2.Odb) -> None:
         """Read there, and where other stores write."""

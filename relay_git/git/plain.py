@@ -6,13 +6,11 @@ that lives as long as the store, so that a question costs no process; it never f
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 from relay_git.errors import RepoError
-from relay_git.git import fresh, history, refs
+from relay_git.git import fresh, refs
 from relay_git.git.run import Conversation, Git
 from relay_git.git.store import (
     AUTHOR,
@@ -20,12 +18,10 @@ from relay_git.git.store import (
     TREE_MODE,
     Commit,
     Oid,
-    RefUpdate,
     TreeEntry,
-    commit_bytes,
-    tree_bytes,
     tree_entries,
 )
+from relay_git.git.writer import Writer
 
 _FOLDERS = 16
 
@@ -36,14 +32,13 @@ def open_store(common_dir: Path) -> PlainStore:
     return PlainStore(common_dir, git, 64 if git.text("rev-parse", "--show-object-format") == "sha256" else 40)
 
 
-class PlainStore:
-    """Objects and refs of one repository through git; `width` is the length of an id in hex."""
+class PlainStore(Writer):
+    """Objects and refs of one repository through git."""
 
     def __init__(self, common_dir: Path, git: Git, width: int) -> None:
-        self._common_dir, self._git, self._width = common_dir, git, width
+        super().__init__(common_dir, git, width)
         self._reader: Conversation | None = None
         self._folders_read: list[Path] = []
-        self._fresh: fresh.Fresh | None = None
         self._folders: dict[Oid, dict[bytes, TreeEntry]] = {}
 
     def exists(self, oid: Oid) -> bool:
@@ -92,15 +87,6 @@ class PlainStore:
         ours = who.rpartition(b"<")[2] == AUTHOR[1].encode()
         return Commit(oid, tree, parents, message.decode("utf-8", "replace"), moment, ours)
 
-    def write_blob(self, data: bytes) -> Oid:
-        return self._write("blob", data)
-
-    def write_tree(self, entries: Iterable[TreeEntry]) -> Oid:
-        return self._write("tree", tree_bytes(entries))
-
-    def write_commit(self, tree: Oid, parents: Iterable[Oid], message: str, when: int) -> Oid:
-        return self._write("commit", commit_bytes(tree, parents, message, when))
-
     def ref(self, name: str) -> Oid | None:
         done = self._git.result("show-ref", "--verify", "--hash", "--", name)
         return Oid(done.stdout.decode().strip()) if done.returncode == 0 else None
@@ -116,30 +102,8 @@ class PlainStore:
         loose = refs.loose_names(self._common_dir, prefix) - names
         return sorted(names | {n for n in loose if self._git.result("check-ref-format", n).returncode == 0})
 
-    def changes(self, tips: Iterable[Oid], name: str) -> dict[Oid, tuple[Oid, ...]]:
-        return history.changes(self._git, tips, name)
-
-    def move(self, updates: Iterable[RefUpdate], reason: str) -> None:
-        fresh.publish(self._fresh)
-        refs.move(self._git, self.ref, updates, reason)
-        fresh.publish(self._fresh)  # a prune that had looked before the move may have taken some
-
-    def writing(self) -> Mapping[str, str]:
-        return self._written().env
-
-    def holds(self, oid: Oid) -> bool:
-        return self._fresh is not None and self._fresh.holds(oid)
-
-    def _written(self) -> fresh.Fresh:
-        if self._fresh is None:
-            self._fresh = fresh.begin(self._common_dir, self._git, self._width)
-            weakref.finalize(self, self._fresh.close)
-            self._git = replace(self._git, extra={**self._git.extra, **self._fresh.env})
-            self._reader = None  # the one that runs looks in the repository alone
-        return self._fresh
-
-    def _write(self, kind: str, data: bytes) -> Oid:
-        return fresh.write(self._written(), kind, data)
+    def _read_there_too(self, begun: fresh.Fresh) -> None:
+        self._reader = None  # the one that runs looks in the repository alone
 
     def _read(self, oid: Oid, kind: str) -> bytes | None:
         found = self._ask(oid, "info")
