@@ -60,14 +60,14 @@ def take_snapshot(run: Run) -> Snapshot:
 def restore_worktree(run: Run) -> None:
     """Make the session's worktree again from its branch where it is gone, so that a session can always go on."""
     repo, store, session = run.around.repo, run.around.store, run.session
-    note(run, *links.bring_back(repo, session), *links.own_folders(repo, session))
+    run.note(*links.bring_back(repo, session), *links.own_folders(repo, session))
     last = Oid(run.tip.entry.snapshot) if run.tip.entry.snapshot else base_of(run)
     if worktree.is_whole(repo, session):
         if not (repo.worktree_git_dir(session) / "HEAD").exists():
             links.mend_links(repo, session)
-            note(run, "the worktree's git dir was gone and was made again", *mend(repo, session, (last, base_of(run))))
+            run.note("the worktree's git dir was gone and was made again", *mend(repo, session, (last, base_of(run))))
         if (stands := worktree.put_back_branch(repo, store, session, last)) is not None:
-            note(run, f"the session's branch was gone and was put back at {stands[:12]}")
+            run.note(f"the session's branch was gone and was put back at {stands[:12]}")
         return
     branch = store.ref(worktree.branch_of(session))
     worktree.add(repo, session, branch or last)
@@ -76,14 +76,7 @@ def restore_worktree(run: Run) -> None:
         said = f"the session's worktree was gone and was made again from {source}"
         aside = sorted(run.worktree.parent.glob(f"{session}.aside-*"))
         said += f"; what lay there is kept in {aside[-1].name}" if aside else ""
-        note(run, said)
-
-
-def note(run: Run, *told: str) -> None:
-    """For the user now, and for the next contract."""
-    for said in told:
-        run.mended[said] = None
-        run.around.teller.say(f"note: {said}")
+        run.note(said)
 
 
 def is_still_the_snapshot(run: Run) -> bool:

@@ -41,7 +41,7 @@ def land(run: Run, how: How) -> Landed:
             "your work tree is on no branch (detached HEAD), so there is nothing to land on", hint="git switch BRANCH"
         )
     _clean(git)
-    handoff.note(run, *links.bring_back(repo, session))
+    run.note(*links.bring_back(repo, session))
     stand = _stand(run)
     if stand.operation:
         raise RepoError(
@@ -103,7 +103,7 @@ def drop(run: Run, *, force: bool, purge: bool) -> tuple[str, ...]:
     if repo.git_dir == repo.worktree_git_dir(session) or repo.work_tree == run.worktree:
         raise UserError("you stand in the worktree that is to be dropped", hint=f"cd {repo.home}")
     if not cut_off:
-        handoff.note(run, *links.bring_back(repo, session))
+        run.note(*links.bring_back(repo, session))
     if not force and not cut_off:
         _at_rest(run, f"git relay drop --force {session}")
         _refuse_loss(run, purge=purge)

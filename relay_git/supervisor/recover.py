@@ -43,7 +43,7 @@ def _mend(run: Run) -> None:
     if same and is_readable(repo, run.session):
         return
     known = (Oid(oid) for oid in (entry.snapshot, entry.base_commit) if oid)
-    handoff.note(run, *mend(repo, run.session, tuple(dict.fromkeys(known))))
+    run.note(*mend(repo, run.session, tuple(dict.fromkeys(known))))
     note_boot(repo, run.session)
 
 

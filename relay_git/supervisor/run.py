@@ -149,13 +149,18 @@ class Run:
         self._put_back_journal()
         self.tip = journal.append(self.around.store, self.tip, entry, sealed)
 
+    def note(self, *told: str) -> None:
+        """What was mended: for the user now, and for the next contract."""
+        for said in told:
+            self.mended[said] = None
+            self.around.teller.say(f"note: {said}")
+
     def _put_back_journal(self) -> None:
         """An agent's git can delete any ref; only who holds the session's lock has a right to this one."""
         store, ref = self.around.store, journal.ref_of(self.session)
         if store.ref(ref) is None and ref not in store.ref_names(ref):
             store.move([RefUpdate(ref, self.tip.oid, ZERO)], "relay: put back")
-            self.mended["the session's journal was gone, its ref was deleted, and was put back"] = None
-            self.around.teller.say("note: the session's journal was gone, its ref was deleted, and was put back")
+            self.note("the session's journal was gone, its ref was deleted, and was put back")
 
     def _clean(self, text: str) -> str:
         return redact(text, self.around.redaction)[0]
