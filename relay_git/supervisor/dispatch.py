@@ -41,10 +41,10 @@ def choose(run: Run) -> None:
     if named:
         rest = [named, *(name for name in rest if name != named)]
     elif entry.pause_reason == QUOTA or entry.pause_reason.endswith("-limit"):
-        decision = outlook.decide(run, check, SessionRecord(entry.agent))
-        rest = list(outlook.pool(run))
-        in_vain = waiting.is_in_vain(run)
-        if decision.act is Act.WAIT and decision.to and decision.until and not in_vain:
+        made = outlook.handoffs(run)
+        decision = outlook.decide(run, check, SessionRecord(entry.agent), made)
+        rest = list(outlook.pool(run, made))
+        if decision.act is Act.WAIT and decision.to and decision.until and not waiting.is_in_vain(run):
             others = tuple(name for name in (*rest, str(run.account)) if name != str(decision.to))
             return waiting.begin(run, str(decision.to), decision.until, others, tuple(passed), decision.reason)
         if decision.act is Act.HAND_OVER:

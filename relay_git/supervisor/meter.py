@@ -57,12 +57,6 @@ class Meter:
         """Whether it is of use to ask an account; `jitter` as in `breaker.of`."""
         return breaker.of(self._kept(account), self._now(), jitter)
 
-    def opens(self, account: Account) -> datetime | None:
-        """When an account that is spent has room again; None where it is not spent, or nobody said when."""
-        spent = [w for w in self.wallet(account).windows if w.used >= 1.0]
-        resets = [w.resets_at for w in spent if w.resets_at is not None]
-        return max(resets) if spent and len(resets) == len(spent) else None
-
     def spent(self, account: Account) -> str:
         """Why an account cannot go on now, in words; empty where nothing speaks against it."""
         spent = next((w for w in self.wallet(account).windows if w.used >= 1.0), None)

@@ -7,7 +7,7 @@ is ready, and the handoffs that this session has made for want of quota.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -34,7 +34,7 @@ class Outlook:
 
     def __init__(self, run: Run, check: Check) -> None:
         self._run, self._check, self._next = run, check, Patience(0)
-        self._near = ""
+        self._near, self._handoffs = "", handoffs(run)
         self._since = run.around.now()
 
     def handover(self, record: SessionRecord) -> str:
@@ -42,7 +42,7 @@ class Outlook:
         if not self._next.is_over:
             return ""
         self._next = Patience(EVERY)
-        decision = decide(self._run, self._check, record, self._since)
+        decision = decide(self._run, self._check, record, self._handoffs, self._since)
         capped = self._run.around.settings.budgets.get(self._run.account, 1.0) < 1.0
         if decision.act in (Act.HAND_OVER, Act.WAIT) or (decision.act is Act.ASK and capped):
             return decision.reason
@@ -52,17 +52,18 @@ class Outlook:
         return ""
 
 
-def decide(run: Run, check: Check, record: SessionRecord, since: datetime | None = None) -> Decision:
-    """What the policy says now; a successor that it names is ready, as far as `check` can see.
+def decide(
+    run: Run, check: Check, record: SessionRecord, made: Sequence[Handoff], since: datetime | None = None
+) -> Decision:
+    """What the policy says now, after the handoffs `made`; a successor that it names is ready, as far as `check` sees.
 
     What was refused before `since` does not count against the present account: the leg was begun all the same.
     """
     account, now = run.account, run.around.now()
     present = replace(_standing(run, account), model=record.model, since=since)
-    handoffs = tuple(_handoffs(run))
-    candidates = {name: _standing(run, Account.parse(name)) for name in pool(run, handoffs)}
+    candidates = {name: _standing(run, Account.parse(name)) for name in pool(run, made)}
     while True:
-        decision = policy.decide(present, tuple(candidates.values()), handoffs, rules(run), now, _step(record))
+        decision = policy.decide(present, tuple(candidates.values()), made, rules(run), now, _step(record))
         if decision.to is None or decision.to == account or decision.act not in (Act.CHECK, Act.HAND_OVER):
             return decision
         verdict = check(run, decision.to)
@@ -71,13 +72,13 @@ def decide(run: Run, check: Check, record: SessionRecord, since: datetime | None
         candidates[str(decision.to)] = replace(candidates[str(decision.to)], unready=verdict.reason)
 
 
-def pool(run: Run, handoffs: tuple[Handoff, ...] | None = None) -> tuple[str, ...]:
+def pool(run: Run, made: Sequence[Handoff]) -> tuple[str, ...]:
     """Who may go on: the user's order, then the accounts that the session left for want of quota, where they have some.
 
     An account that was asked for by the user stands in that order already, wherever the session has been.
     """
     named, present = run.tip.entry.candidates, str(run.account)
-    left = dict.fromkeys(str(h.left) for h in (tuple(_handoffs(run)) if handoffs is None else handoffs))
+    left = dict.fromkeys(str(handoff.left) for handoff in made)
     again = (name for name in left if not run.around.meter.spent(Account.parse(name)))
     return (*named, *(name for name in again if name not in named and name != present))
 
@@ -95,18 +96,20 @@ def _standing(run: Run, account: Account) -> Standing:
     return Standing(meter.wallet(account), meter.breaker(account, jitter), budget=budget)
 
 
-def _handoffs(run: Run) -> Iterator[Handoff]:
+def handoffs(run: Run) -> list[Handoff]:
     """Those that this session has made for want of quota, the oldest first."""
     left: Account | None = None
+    made = []
     for recorded in reversed(list(journal.chain(run.around.store, run.session))):
         entry = recorded.entry
         if entry.event in _FOR_QUOTA:
             left = Account(entry.agent, entry.account)
         elif entry.event is Event.ACKNOWLEDGED and left is not None:
-            yield Handoff(datetime.fromisoformat(entry.at), left, Account(entry.agent, entry.account))
+            made.append(Handoff(datetime.fromisoformat(entry.at), left, Account(entry.agent, entry.account)))
             left = None
         elif entry.event in (Event.HANDOFF_ASKED, Event.STOP_ASKED):
             left = None
+    return made
 
 
 def _step(record: SessionRecord) -> timedelta:

@@ -35,7 +35,7 @@ def sit_out(run: Run) -> None:
     until = datetime.fromisoformat(entry.wait_until)
     left = time.monotonic() + (until - run.around.now()).total_seconds()
     run.around.teller.say(
-        f"{run.session} waits for {entry.next_agent} until {until.astimezone():%a %d %b %H:%M %Z}; it may be left "
+        f"{run.session} waits for {entry.next_agent} until {_here(until)}; it may be left "
         f"alone, stopped (git relay stop {run.session}) or handed over (git relay handoff {run.session} --to AGENT)"
     )
     while run.around.now() < until and time.monotonic() < left and not run.prefer:
@@ -66,4 +66,8 @@ def told(moment: str, now: datetime) -> str:
     until = datetime.fromisoformat(moment).astimezone(UTC)
     minutes = max(0, round((until - now).total_seconds() / 60))
     length = f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
-    return f"{until.astimezone():%a %d %b %H:%M %Z} (in {length})"
+    return f"{_here(until)} (in {length})"
+
+
+def _here(until: datetime) -> str:
+    return f"{until.astimezone():%a %d %b %H:%M %Z}"
