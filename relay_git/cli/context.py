@@ -17,6 +17,7 @@ from relay_git.git.store import Store, open_store
 if TYPE_CHECKING:  # what only a run needs is imported where it is used: `status` starts in half the time
     from relay_git.agents.agent import Permission, Ready, Unready
     from relay_git.contract.sign import Key
+    from relay_git.git.run import Git
     from relay_git.quota.declared import Plan
     from relay_git.quota.entry import Account
     from relay_git.quota.history import History
@@ -54,14 +55,14 @@ def surroundings(
     from relay_git.supervisor.meter import Meter
     from relay_git.supervisor.run import Stop, Surroundings
 
-    teller = teller or ConsoleTeller()
-    meter = Meter(history(), now, teller.say, plans())
+    teller, told = teller or ConsoleTeller(), _configured(repo.git())
+    meter = Meter(history(), now, teller.say, _plans(told))
     env = dict(os.environ)
     return Surroundings(
         repo,
         store,
         key,
-        settings(repo),
+        _settings(told),
         env,
         now,
         teller,
@@ -91,19 +92,21 @@ def accounts() -> Accounts:
 
 
 def plans() -> dict[Account, tuple[Plan, ...]]:
-    """What the user has declared of accounts: `git config relay.plan.<agent>[.<account>]`, in a repository or not."""
-    from relay_git.agents import find_agent
+    """What the user has declared of accounts, in a repository or not."""
     from relay_git.git.run import Git
-    from relay_git.quota import declared
-    from relay_git.quota.entry import Account
 
-    out = Git(_here()).run("config", "--null", "--get-regexp", r"^relay\.plan\.", ok=(0, 1))
+    return _plans(_configured(Git(_here())))
+
+
+def _plans(told: list[tuple[str, str]]) -> dict[Account, tuple[Plan, ...]]:
+    """`relay.plan.<agent>[.<account>]`, of which there may be many for one account."""
+    from relay_git.cli.rules import account_in
+    from relay_git.quota import declared
+
     found: dict[Account, tuple[Plan, ...]] = {}
-    for item in filter(None, out.decode("utf-8", "replace").split("\0")):
-        name, _, value = item.partition("\n")
-        agent, _, label = name.removeprefix("relay.plan.").partition(".")
-        account = Account(find_agent(agent).name, label)
-        found[account] = (*found.get(account, ()), *declared.parse(value))
+    for name, value in told:
+        if (account := account_in(name, "relay.plan.")) is not None:
+            found[account] = (*found.get(account, ()), *declared.parse(value))
     return found
 
 
@@ -114,13 +117,21 @@ def now() -> datetime:
 
 def settings(repo: Repo) -> Settings:
     """The user's `git config relay.*`; raises UserError on a value that means nothing."""
+    return _settings(_configured(repo.git()))
+
+
+def _configured(git: Git) -> list[tuple[str, str]]:
+    """Each `relay.*` and its value, as often as it is set; the last one counts where there can be one only."""
+    out = git.run("config", "--null", "--get-regexp", r"^relay\.", ok=(0, 1)).decode("utf-8", "replace")
+    pairs = (item.partition("\n") for item in out.split("\0") if item)
+    return [(name, value) for name, _, value in pairs]
+
+
+def _settings(told: list[tuple[str, str]]) -> Settings:
     from relay_git.cli.rules import budgets, rules
     from relay_git.supervisor.settings import Settings
 
-    out = repo.git().run("config", "--null", "--get-regexp", r"^relay\.", ok=(0, 1))
-    pairs = (item.partition("\n") for item in out.decode("utf-8", "replace").split("\0") if item)
-    values = {name: value for name, _, value in pairs}
-    base = Settings()
+    values, base = dict(told), Settings()
     return Settings(
         grace=_seconds(values, "relay.grace", base.grace),
         hard_limit=_seconds(values, "relay.hardlimit", base.hard_limit),
@@ -136,7 +147,7 @@ def settings(repo: Repo) -> Settings:
         rules=rules(values, _wait(values)),
         budgets=budgets(values),
         proxy=_switch(values, "relay.proxy", on=base.proxy),
-        redact_allow=allowed(out),
+        redact_allow=tuple(value for name, value in told if name == "relay.redact.allow" and value),
         contract_budget=_budget(values, base.contract_budget),
     )
 
@@ -151,12 +162,6 @@ def _budget(values: dict[str, str], otherwise: int) -> int:
             hint="git config relay.contract.budget 4000",
         )
     return int(text)
-
-
-def allowed(config: bytes) -> tuple[str, ...]:
-    """The patterns of `relay.redact.allow`, of which there may be many, in what `git config --null` told."""
-    pairs = (item.partition("\n") for item in config.decode("utf-8", "replace").split("\0"))
-    return tuple(value for name, _, value in pairs if name == "relay.redact.allow" and value)
 
 
 def agent_list(text: str) -> tuple[str, ...]:

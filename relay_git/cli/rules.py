@@ -27,14 +27,18 @@ def rules(values: Mapping[str, str], max_wait: float, zone: tzinfo | None = None
 
 def budgets(values: Mapping[str, str]) -> dict[Account, float]:
     """`relay.budget.<agent>[.<account>]`: the share of each window that git relay may bring an account to."""
+    named = ((name, account_in(name, "relay.budget.")) for name in values)
+    return {account: _share(values, name, 1.0) for name, account in named if account is not None}
+
+
+def account_in(name: str, prefix: str) -> Account | None:
+    """The account in `<prefix><agent>[.<account>]`, None in any other name; UserError where we know no such agent."""
     from relay_git.agents import find_agent
 
-    found = {}
-    for name in values:
-        if name.startswith("relay.budget."):
-            agent, _, label = name.removeprefix("relay.budget.").partition(".")
-            found[Account(find_agent(agent).name, label)] = _share(values, name, 1.0)
-    return found
+    if not name.startswith(prefix):
+        return None
+    agent, _, label = name.removeprefix(prefix).partition(".")
+    return Account(find_agent(agent).name, label)
 
 
 def _share(values: Mapping[str, str], name: str, default: float) -> float:
