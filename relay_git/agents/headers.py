@@ -76,6 +76,16 @@ def readings(headers: Mapping[str, object], at: datetime | None) -> tuple[QuotaR
     return tuple(one for one in found if one is not None)
 
 
+def retry_after(headers: object) -> float | None:
+    """The seconds in a `retry-after` header, in any case of its name; a date or anything else is None."""
+    named = {str(name).lower(): value for name, value in jsonl.record(headers).items()}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = jsonl.text(named.get(name)).strip()
+        if value.isascii() and value.isdigit() and len(value) < 10:
+            return int(value) * unit
+    return None
+
+
 def windows(named: Mapping[str, str], at: datetime | None) -> Iterator[Window]:
     """Every window that the headers, by lowercase name, tell of; those of an hour or more have `minutes`."""
     for claim in dict.fromkeys(found[1] for name in named if (found := _CLAIM.fullmatch(name))):
@@ -92,8 +102,8 @@ def windows(named: Mapping[str, str], at: datetime | None) -> Iterator[Window]:
 
 def _claimed(named: Mapping[str, str], claim: str) -> Window:
     value = {part: named.get(f"{_UNIFIED}-{claim}-{part}", "") for part in ("status", "utilization", "reset")}
-    number, unit = int(re.match(r"\d+", claim)[0]), claim.lstrip("0123456789")[:1]  # type: ignore[index]
-    minutes = number * (60 if unit == "h" else meters.DAY)
+    unit = claim.lstrip("0123456789")[:1]
+    minutes = int(claim.partition(unit)[0]) * (60 if unit == "h" else meters.DAY)
     name = _claim_name(claim)
     return Window(name, _number(value["utilization"]), _epoch(value["reset"]), minutes, value["status"] == "rejected")
 
@@ -136,10 +146,8 @@ def _lower(headers: Mapping[str, object]) -> dict[str, str]:
 
 def _retry_after(named: Mapping[str, str], at: datetime | None) -> datetime | None:
     """The moment that `retry-after` names: digits are seconds, else a date; anything else is not there."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        said = named.get(name, "")
-        if said.isascii() and said.isdigit() and len(said) < 10:
-            return moments.after(at, int(said) * unit)
+    if (seconds := retry_after(named)) is not None:
+        return moments.after(at, seconds)
     try:
         when = parsedate_to_datetime(named.get("retry-after", ""))
         return when.astimezone(UTC) if when.tzinfo else None

@@ -12,9 +12,10 @@ from __future__ import annotations
 from relay_git.agents import jsonl
 from relay_git.agents.agent import Retrying
 from relay_git.agents.draft import cut
+from relay_git.agents.headers import retry_after
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import Moment
-from relay_git.agents.refusal import refusal, retry_after
+from relay_git.agents.refusal import refusal
 from relay_git.session import LimitKind, LimitNotice
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
-from relay_git.agents import jsonl, moments
+from relay_git.agents import moments
 from relay_git.agents.draft import cut
 from relay_git.agents.moments import LONG, UNKNOWN, Moment
 from relay_git.session import LimitKind, LimitNotice
@@ -145,16 +145,6 @@ def window_named(said: str) -> str | None:
     found = next((name for name, words in _WINDOWS if words.search(said)), None)
     model = _MODEL.search(said) if found == "seven_day" else None
     return f"{found}_{model[1].lower()}" if model else found
-
-
-def retry_after(headers: object) -> float | None:
-    """The seconds in a `retry-after` header, in any case of its name; a date or anything else is None."""
-    named = {str(name).lower(): value for name, value in jsonl.record(headers).items()}
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = jsonl.text(named.get(name)).strip()
-        if value.isascii() and value.isdigit() and len(value) < 10:
-            return int(value) * unit
-    return None
 
 
 def _wait(said: str, asked: float | None, lasting: bool) -> float | None:

@@ -14,8 +14,9 @@ import pytest
 
 from relay_git.agents import AGENTS
 from relay_git.agents.agent import Ended, Identified, Limited, Retrying
+from relay_git.agents.headers import retry_after
 from relay_git.agents.moments import Moment, seconds
-from relay_git.agents.refusal import refusal, retry_after
+from relay_git.agents.refusal import refusal
 from relay_git.session import LimitKind, PlanItem, PlanStatus, SessionRecord, Usage
 from tests.agents.recordings import CASES, DATA, RECORDED_AT, heard, transcript
 
