@@ -140,7 +140,11 @@ def tip(store: Store, session: SessionId) -> Recorded:
 
 def chain(store: Store, session: SessionId) -> Iterator[Recorded]:
     """The entries from the newest to the first; raises RepoError where the journal is missing or damaged."""
-    recorded = tip(store, session)
+    yield from back_from(store, tip(store, session))
+
+
+def back_from(store: Store, recorded: Recorded) -> Iterator[Recorded]:
+    """This entry and those before it, the newest first, wherever the ref stands; RepoError where one is damaged."""
     yield recorded
     while recorded.commit.parents:
         recorded = read(store, recorded.commit.parents[0])

@@ -185,7 +185,7 @@ def pass_over(run: Run, reason: str, *, again: bool = False) -> None:
 
 def _native_id_of_the_worker(run: Run) -> str:
     """The id under which the leg that wrote the contract is found; the journal's tip names the candidate's."""
-    chain = journal.chain(run.around.store, run.session)
+    chain = journal.back_from(run.around.store, run.tip)
     return next((r.entry.native_id for r in chain if r.entry.state in (State.RUNNING, State.PAUSING)), "")
 
 

@@ -379,13 +379,13 @@ def _refuse_loose_files(run: Run, force: str) -> None:
 
 def _is_landed(run: Run, git: Git, work: Oid, head: Oid) -> bool:
     """Whether this branch has what was landed as other commits: a second time it would be there twice."""
-    told = (recorded.entry for recorded in journal.chain(run.around.store, run.session))
+    told = (recorded.entry for recorded in journal.back_from(run.around.store, run.tip))
     return any(e.landed and e.snapshot == work and _reaches(git, Oid(e.landed), head) for e in told)
 
 
 def _landed(run: Run) -> Oid | None:
     """What of the session was landed, if the commit that it became is still reached; the journal keeps the original."""
-    for recorded in journal.chain(run.around.store, run.session):
+    for recorded in journal.back_from(run.around.store, run.tip):
         entry = recorded.entry
         if entry.event is Event.LANDED and entry.landed:
             return recorded.snapshot if _reached_elsewhere(run.around.repo, Oid(entry.landed)) else None

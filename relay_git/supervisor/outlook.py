@@ -100,7 +100,7 @@ def handoffs(run: Run) -> list[Handoff]:
     """Those that this session has made for want of quota, the oldest first."""
     left: Account | None = None
     made = []
-    for recorded in reversed(list(journal.chain(run.around.store, run.session))):
+    for recorded in reversed(list(journal.back_from(run.around.store, run.tip))):
         entry = recorded.entry
         if entry.event in _FOR_QUOTA:
             left = Account(entry.agent, entry.account)

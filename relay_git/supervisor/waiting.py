@@ -56,7 +56,7 @@ def sit_out(run: Run) -> None:
 
 def is_in_vain(run: Run) -> bool:
     """Whether it has waited again and again, and nobody took the session up."""
-    entries = (recorded.entry for recorded in journal.chain(run.around.store, run.session))
+    entries = (recorded.entry for recorded in journal.back_from(run.around.store, run.tip))
     since = takewhile(lambda entry: entry.event is not Event.ACKNOWLEDGED, entries)
     return sum(entry.event is Event.WAIT_BEGUN for entry in since) >= MOST_IN_VAIN
 

@@ -52,6 +52,15 @@ def test_a_state_of_a_newer_version_says_so(written) -> None:
         journal.parse(canonical(body))
 
 
+def test_who_holds_the_tip_reads_on_where_an_agent_has_deleted_the_ref(written) -> None:
+    store, session = written.session.store, written.session
+    whole = [recorded.oid for recorded in journal.chain(store, session.id)]
+    session.main.git("update-ref", "-d", journal.ref_of(session.id))
+    with pytest.raises(RepoError):
+        list(journal.chain(store, session.id))
+    assert [recorded.oid for recorded in journal.back_from(store, written.tip)] == whole
+
+
 def test_two_legs_are_superseded_and_valid(written) -> None:
     assert outcomes(written) == ["superseded", "valid"]
     current = replay.current(written.session.repo, written.session.store, written.key, written.session.id)
