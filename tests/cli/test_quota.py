@@ -19,6 +19,12 @@ NOW = datetime.now(UTC)
 OWN = 77  # minutes of a window that no agent has which runs beside this test
 
 
+@pytest.fixture(autouse=True)
+def this_moment(request, monkeypatch) -> None:
+    """Made anew for each test: what is told is so and so long ago, and a run of all tests takes its time."""
+    monkeypatch.setattr(request.module, "NOW", datetime.now(UTC))
+
+
 def record(account: Account, *entries: Entry) -> Path:
     folder = Path(os.environ["XDG_STATE_HOME"]) / "git-relay" / "quota"
     assert History(folder).record(account, entries, NOW) == ""
