@@ -11,7 +11,7 @@ from relay_git.git.repo import Repo
 from relay_git.ledger import journal
 from relay_git.ledger.key import load
 from relay_git.session import SessionId
-from relay_git.supervisor import landing
+from relay_git.supervisor import dropping, landing
 from relay_git.supervisor.halfway import How
 from relay_git.supervisor.run import Surroundings, take_up
 
@@ -64,8 +64,8 @@ def _drop(around: Surroundings, session: SessionId, *, force: bool, purge: bool)
         run = take_up(around, session)
     except RepoError as error:
         if force and purge:
-            return landing.raze(around, session)
+            return dropping.raze(around, session)
         raise RepoError(
             str(error), hint=f"git fsck; to give it up: git relay drop --force --purge {session}"
         ) from error
-    return landing.drop(run, force=force, purge=purge)
+    return dropping.drop(run, force=force, purge=purge)

@@ -25,7 +25,7 @@ from relay_git.ledger.key import ensure, load
 from relay_git.quota.entry import Account
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff as halves
-from relay_git.supervisor import landing, opening, recover, request
+from relay_git.supervisor import opening, recover, request, stand
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
 from relay_git.supervisor.request import HANDOFF, HUMAN, Request
@@ -236,7 +236,7 @@ def _tell_end(run: Run, state: State) -> int:
             say(f"{name} is done after {entry.leg} leg{'s' if entry.leg > 1 else ''}: {entry.reason}")
             end = entry.snapshot if entry.stands else f"relay/{name}"
             say(f"see it:  git log -p {entry.base_commit[:12]}..{end}")
-            say(f"take it: {landing.way(run)}")
+            say(f"take it: {stand.way(run)}")
             return ExitCode.DONE
         case State.STOPPED:
             at_terminal = "" if run.around.terminal is None else " -i"

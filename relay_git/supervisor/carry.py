@@ -88,8 +88,8 @@ def _watch(run: Run, watcher: Watcher) -> None:
             run.record(Event.IDENTIFIED, native_id=watcher.native_id)
         if seen.out_of_quota is not None and _acts_on(run, seen.out_of_quota):
             words = _limit_words(seen.out_of_quota)
-            if seen.waits_out is not None:
-                words += f"; it waits by itself for too long ({seen.waits_out.evidence})"
+            if seen.out_of_quota is seen.waits_out:
+                words += f"; it would wait by itself for too long ({seen.out_of_quota.evidence})"
             return _pause_for(run, Event.LIMIT_SEEN, f"{seen.out_of_quota.kind}-limit", words)
         if seen.exit is not None:
             return _ended(run, watcher, seen)
