@@ -26,7 +26,7 @@ def make(repo: Repo) -> None:
         path.mkdir(parents=True, exist_ok=True)
         # gc and pack-refs take an empty folder away, and a sandbox cannot open what is not there. A file would do as
         # well, but git fsck calls a file there a broken ref.
-        (path / ".keep").mkdir(exist_ok=True)
+        _keep_open(path / ".keep")
     # A sandbox that may not write a file which is not there puts one nobody can read in its place, and git then fails.
     if not tables:
         with contextlib.suppress(FileExistsError), (repo.common_dir / "packed-refs").open("xb") as packed:
@@ -37,8 +37,9 @@ def take_out(repo: Repo) -> None:
     """Only for when no session has a worktree or a branch any more; raises OSError where the disk refuses."""
     git_dir = repo.common_dir
     for folder in _KEPT_OPEN:
+        keep = git_dir / folder / ".keep"
         with contextlib.suppress(OSError):
-            (git_dir / folder / ".keep").rmdir()
+            keep.unlink() if _bytes(keep) == b"" else keep.rmdir()
     if _bytes(git_dir / "packed-refs") == _HEADER:
         (git_dir / "packed-refs").unlink()
     if _bytes(repo.exclude_file) == b"":
@@ -46,6 +47,14 @@ def take_out(repo: Repo) -> None:
     for folder in (*_REF_FOLDERS, *(f"logs/{f}" for f in _REF_FOLDERS), "worktrees", "hooks", "info"):
         with contextlib.suppress(OSError):
             (git_dir / folder).rmdir()  # only an empty one goes
+
+
+def _keep_open(keep: Path) -> None:
+    """A folder there; an empty file, as earlier versions made it, gives way, and whatever else is there does as well."""
+    if _bytes(keep) == b"":
+        keep.unlink()
+    with contextlib.suppress(FileExistsError):
+        keep.mkdir()
 
 
 def _bytes(file: Path) -> bytes | None:

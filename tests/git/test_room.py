@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from relay_git.git import room
 
 
@@ -18,3 +20,26 @@ def test_the_room_survives_gc_and_git_finds_nothing_wrong_with_it(session) -> No
     )
     assert [name for name, _ in session.store.refs("refs/heads/relay/")] == [f"refs/heads/relay/{session.id}"]
     session.at.commit("after gc", {"x": "x"})
+
+
+@pytest.mark.parametrize("content", ["", "somebody's"])
+def test_a_file_in_place_of_what_keeps_a_folder_open_is_in_nobodys_way(session, content) -> None:
+    room.make(session.repo)
+    keep = session.main.git_dir / "refs/heads/relay/.keep"
+    keep.rmdir()
+    keep.write_text(content)
+    room.make(session.repo)
+    assert (keep.is_dir(), keep.exists()) == (content == "", True)
+
+
+def test_of_its_own_it_takes_out_the_folder_and_the_file_of_earlier_versions_and_leaves_somebodys(session) -> None:
+    room.make(session.repo)
+    heads, logs, info = (
+        session.main.git_dir / f / ".keep" for f in ("refs/heads/relay", "logs/refs/heads/relay", "objects/info")
+    )
+    for keep in (logs, info):
+        keep.rmdir()
+    logs.write_text("")
+    info.write_text("somebody's")
+    room.take_out(session.repo)
+    assert (heads.exists(), logs.exists(), info.read_text()) == (False, False, "somebody's")
