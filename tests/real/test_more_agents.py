@@ -66,14 +66,17 @@ def test_one_finishes_what_the_other_began(field, model, first, second) -> None:
 
 @pytest.mark.agents("qwen", "gemini")
 def test_a_model_that_qwen_asks_again_and_again_without_a_word_is_handed_over(field, model) -> None:
-    begins = model({"chat": {"turns": [*BEGIN, {"preset": "openai-429", "sticky": True}]}})
+    error = {"type": "requests", "message": "Rate limit reached for requests.", "code": "rate_limit_exceeded"}
+    busy = {"error": 429, "headers": {"retry-after": "2"}, "body": {"error": error}, "sticky": True}
+    begins = model({"chat": {"turns": [*BEGIN, busy]}})
     finishes = model({"gemini": {"turns": FINISH}})
     at = field({"qwen": begins, "gemini": finishes})
-    at.repo.git("config", "relay.maxWait", "30")
+    at.repo.git("config", "relay.maxWait", "5")
     done = relay(at, "start", GOAL, "--agent", "qwen", "--then", "gemini")
     assert done.rc == 0, done
     at.assert_sound(legs=["qwen", "gemini"])
     assert_brief_reached(at, finishes.requests("gemini")[0])
+    assert len(begins.requests("chat")) < 28  # it would have asked on
 
 
 @pytest.mark.agents("opencode")
