@@ -292,6 +292,16 @@ class Agent(Tool, Protocol):
 
 
 @runtime_checkable
+class Askable(Protocol):
+    """An agent that can be asked something about a session of its own without leave to change or to run anything."""
+
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to put this question in a copy of the session; the answer is what is said last in the copy."""
+
+
+@runtime_checkable
 class HasTui(Protocol):
     """An agent whose own TUI can be started at the user's terminal, too."""
 

@@ -110,6 +110,24 @@ class Claude:
             return Unsupported("the id of its session is none")
         return self._headless(place, prompt, ready, permission, env, "--resume", native_id, "--fork-session")
 
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to ask in a copy of this session, where a hook refuses every call of a tool.
+
+        The tools stay named to the model as they were, so that what its provider has cached of the session still holds.
+        """
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        own_id = str(uuid.uuid4())
+        argv = [str(ready.program), "--resume", native_id, "--fork-session", "-p", "--output-format", "stream-json"]
+        argv += ["--verbose", "--session-id", own_id, "--permission-mode", "dontAsk"]
+        argv += ["--settings", str(place.private_dir / SETTINGS_FILE)]
+        refusal = {"type": "command", "command": "echo 'git relay: answer without a tool' >&2; exit 2", "timeout": 10}
+        files = {SETTINGS_FILE: json.dumps({"hooks": {"PreToolUse": [{"hooks": [refusal]}]}}).encode()}
+        more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
+        return Launch(tuple(argv), question.encode(), more, (), files, own_id, repeats=True)
+
     def _headless(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str], *before: str
     ) -> Launch | Unsupported:

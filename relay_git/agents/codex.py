@@ -37,7 +37,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.codex_limits import sentence_notice
 from relay_git.agents.codex_reader import CodexReader
-from relay_git.agents.codex_sandbox import sandbox_options
+from relay_git.agents.codex_sandbox import reading_options, sandbox_options
 from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home
@@ -97,6 +97,16 @@ class Codex:
         if not is_plain(native_id):
             return Unsupported("the id of its session is none")
         return self._headless(place, prompt, ready, permission, env, native_id)
+
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to ask in a copy of this session, where its sandbox lets commands read only."""
+        if not is_plain(native_id):
+            return Unsupported("the id of its session is none")
+        argv = [str(ready.program), "exec", "fork", "--json", "-c", "tools.update_plan.enabled=true"]
+        argv += ["-c", 'approval_policy="never"', *reading_options(place), native_id, "-"]
+        return Launch(tuple(argv), question.encode(), {}, (), {})
 
     def _headless(
         self, place: Place, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str], *before: str

@@ -33,13 +33,21 @@ def sandbox_options(place: Place, config: Record) -> list[str]:
     kept = [own / "HEAD", own / "commondir", own / "gitdir", own / "config.worktree", common / "objects" / "info"]
     rules += [(str(path), "write") for path in writable]
     rules += [(str(path), "read") for path in kept]
-    rules += [(str(path), "deny") for path in _private(place)]
-    table = ",".join(f"{toml_string(path)}={toml_string(access)}" for path, access in rules)
-    options = ["-c", f'default_permissions="{PROFILE}"']
-    options += ["-c", f'permissions.{PROFILE}.filesystem={{{table},":workspace_roots"={{"."="write"}}}}']
+    options = _profile([*rules, *((str(path), "deny") for path in _private(place))], "write")
     if chosen.get("network_access") is True:
         options += ["-c", f"permissions.{PROFILE}.network={{enabled=true}}"]
     return options
+
+
+def reading_options(place: Place) -> list[str]:
+    """The `-c` options with which nothing can be written, and git relay's own folder not be read."""
+    return _profile([(":root", "read"), *((str(path), "deny") for path in _private(place))], "read")
+
+
+def _profile(rules: list[tuple[str, str]], worktree: str) -> list[str]:
+    table = ",".join(f"{toml_string(path)}={toml_string(access)}" for path, access in rules)
+    filesystem = f'{{{table},":workspace_roots"={{"."="{worktree}"}}}}'
+    return ["-c", f'default_permissions="{PROFILE}"', "-c", f"permissions.{PROFILE}.filesystem={filesystem}"]
 
 
 def toml_string(value: str) -> str:

@@ -85,6 +85,13 @@ class Demo:
         plan = self.launch(place, prompt, ready, permission, env)
         return replace(plan, argv=(*plan.argv, "--resume", native_id), repeats=True)
 
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to have the program play its answer, after a copy of this session's transcript."""
+        plan = self.resume(place, native_id, question, ready, Permission.SANDBOX, env)
+        return replace(plan, argv=(*plan.argv, "--ask")) if isinstance(plan, Launch) else plan
+
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """The transcript."""
         path = self.transcript(native_id, worktree, env)

@@ -4,11 +4,12 @@ Run by the demo adapter as `python -m relay_git.agents.demo_agent --session-id I
 
 Promise: everything it writes is marked as a demo, and its own writes stay inside the worktree. What it plays is a JSON
 file named by RELAY_DEMO_STEPS, `{"legs": [[step, ...], ...]}`; RELAY_LEG (from 1) chooses the list, the last one
-repeats. Without a file it plays a harmless script of its own. A step is an object with `do` and its fields:
+repeats. With `--ask` it plays the list `"ask"` of that file, or answers that it has nothing to add. Without a file it
+plays a harmless script of its own. A step is an object with `do` and its fields:
 
     plan items=[{text, status}] | say text | write path content | append path content | shell argv=[...]
     commit message | accept | quota used reset_in window
-    limit reset_in | retry seconds times | crash code | sleep seconds | flood bytes line
+    limit reset_in | logout | retry seconds times | crash code | sleep seconds | flood bytes line
     ignore_term | hang
     spawn seconds (a child in a session of its own, which outlives its parent)
 """
@@ -63,6 +64,8 @@ _OWN_SCRIPT: list[Steps] = [
         {"do": "say", "text": "Demo: I took the contract over; there is nothing left to do."},
     ],
 ]
+
+_NOTHING_TO_ADD: Steps = [{"do": "say", "text": "{}"}]
 
 
 class Refused(Exception):
@@ -210,6 +213,11 @@ def _limit(play: Play, step: Step) -> None:
     play.end(1, "demo: pretend usage limit")
 
 
+def _logout(play: Play, step: Step) -> None:
+    """End as a tool does whose login the service does not take any more."""
+    play.end(1, "demo: 401 Unauthorized, pretend that the login has expired")
+
+
 def _retry(play: Play, step: Step) -> None:
     seconds, times = _number(step, "seconds", 1), int(_number(step, "times", 1))
     for attempt in range(1, times + 1):
@@ -273,6 +281,7 @@ _STEPS: dict[str, Callable[[Play, Step], None]] = {
     "commit": _commit,
     "accept": _accept,
     "limit": _limit,
+    "logout": _logout,
     "quota": _quota,
     "retry": _retry,
     "crash": _crash,
@@ -284,16 +293,18 @@ _STEPS: dict[str, Callable[[Play, Step], None]] = {
 }
 
 
-def read_steps(env: Mapping[str, str]) -> Steps:
-    """The steps of this leg."""
+def read_steps(env: Mapping[str, str], *, asked: bool = False) -> Steps:
+    """The steps of this leg, or of its answer."""
     named, leg = env.get("RELAY_DEMO_STEPS"), env.get("RELAY_LEG", "1")
-    legs: object = _OWN_SCRIPT
+    legs: object = [_NOTHING_TO_ADD] if asked else _OWN_SCRIPT
     if named:
         try:
             script = json.loads(Path(named).read_bytes())
         except (OSError, ValueError) as error:
             raise Refused(f"the steps file {named} cannot be read: {error}") from error
         legs = script.get("legs") if isinstance(script, dict) else None
+        if asked and isinstance(script, dict):
+            legs = [script.get("ask", _NOTHING_TO_ADD)]
     if not isinstance(legs, list) or not legs:
         raise Refused('the steps file needs {"legs": [[step, ...], ...]}')
     number = int(leg) if leg.isascii() and leg.isdigit() and len(leg) < 9 else 1
@@ -317,6 +328,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="demo-agent", description=f"git relay's {TITLE}")
     parser.add_argument("--session-id", required=True)
     parser.add_argument("--resume", default="")
+    parser.add_argument("--ask", action="store_true")
     words = parser.parse_args(argv)
     session: str = words.session_id
     worktree = Path.cwd().resolve()
@@ -336,7 +348,7 @@ def main(argv: list[str] | None = None) -> int:
         play.note("prompt", text=prompt)
         play.tell("session", id=session, title=TITLE)
         try:
-            for step in read_steps(os.environ):
+            for step in read_steps(os.environ, asked=words.ask):
                 play_step(play, step)
         except (Refused, OSError) as error:
             print(f"demo agent: {error}", file=sys.stderr)

@@ -149,7 +149,19 @@ def _settings(told: list[tuple[str, str]]) -> Settings:
         proxy=_switch(values, "relay.proxy", on=base.proxy),
         redact_allow=tuple(value for name, value in told if name == "relay.redact.allow" and value),
         contract_budget=_budget(values, base.contract_budget),
+        ask=_ask(values),
+        ask_timeout=_seconds(values, "relay.contract.asktimeout", base.ask_timeout),
     )
+
+
+def _ask(values: dict[str, str]) -> bool:
+    text = values.get("relay.contract.ask", "auto").strip().lower()
+    if text not in ("auto", "never"):
+        raise UserError(
+            f"relay.contract.ask is {printable(text)!r}, it can be auto or never",
+            hint="git config relay.contract.ask auto",
+        )
+    return text == "auto"
 
 
 def _budget(values: dict[str, str], otherwise: int) -> int:

@@ -16,7 +16,7 @@ class State(StrEnum):
 
     RUNNING = "RUNNING"  # the leg is to be started, or is at work
     PAUSING = "PAUSING"  # it is to be held at a safe point, and a snapshot taken
-    SNAPSHOTTED = "SNAPSHOTTED"  # its process tree is to be ended, the contract built, signed and stored
+    SNAPSHOTTED = "SNAPSHOTTED"  # its process tree is to be ended, it may be asked once, the contract built and stored
     ENVELOPE_BUILT = "ENVELOPE_BUILT"  # the next agent is to be chosen
     DISPATCHED = "DISPATCHED"  # the contract is to be read back and verified, and the chosen agent started
     RESUMING = "RESUMING"  # the new leg is to show that it took over
@@ -42,6 +42,8 @@ class Event(StrEnum):
     AGENT_DIED = "agent-died"
     AGENT_HUNG = "agent-hung"
     SNAPSHOT_TAKEN = "snapshot-taken"
+    ASKED = "asked"
+    ASK_OVER = "ask-over"
     CONTRACT_BUILT = "contract-built"
     CHOSEN = "chosen"
     WAIT_BEGUN = "wait-begun"
@@ -76,6 +78,8 @@ TRANSITIONS: Mapping[tuple[State, Event], State] = (
         (_S.PAUSING, _E.ADOPTED): _S.PAUSING,
         (_S.PAUSING, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.SNAPSHOT_TAKEN): _S.SNAPSHOTTED,
+        (_S.SNAPSHOTTED, _E.ASKED): _S.SNAPSHOTTED,
+        (_S.SNAPSHOTTED, _E.ASK_OVER): _S.SNAPSHOTTED,
         (_S.SNAPSHOTTED, _E.CONTRACT_BUILT): _S.ENVELOPE_BUILT,
         (_S.ENVELOPE_BUILT, _E.CHOSEN): _S.DISPATCHED,
         (_S.ENVELOPE_BUILT, _E.WAIT_BEGUN): _S.WAITING,

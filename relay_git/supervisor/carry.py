@@ -11,7 +11,7 @@ from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
-from relay_git.supervisor import dispatch, handoff, own_session, pause, recover, request, waiting
+from relay_git.supervisor import asking, dispatch, handoff, own_session, pause, recover, request, waiting
 from relay_git.supervisor.launching import check
 from relay_git.supervisor.meter import clock
 from relay_git.supervisor.outlook import QUOTA, Outlook
@@ -189,7 +189,10 @@ def _snapshotted(run: Run, watcher: Watcher | None) -> None:
         taken = handoff.take_snapshot(run)
     if taken.commit != run.tip.entry.snapshot:
         run.record(Event.SNAPSHOT_TAKEN, snapshot=taken.commit)
-    handoff.write_contract(run, taken, watcher)
+    if watcher is not None:
+        taken = asking.ask(run, watcher, taken)
+    answered = asking.heard(run)
+    handoff.write_contract(run, taken, watcher, answered.notes, answered.losses)
     run.around.teller.say(f"contract {run.tip.entry.contract_id} is signed and stored; snapshot {taken.commit[:12]}")
 
 

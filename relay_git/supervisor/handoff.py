@@ -16,7 +16,8 @@ from relay_git.agents import AGENTS, find_agent
 from relay_git.agents.agent import Identified
 from relay_git.agents.leftovers import masks
 from relay_git.contract.build import Identity, Party, Previous, build
-from relay_git.contract.lifecycle import Event
+from relay_git.contract.lifecycle import Event, State
+from relay_git.contract.notes import Note
 from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
 from relay_git.contract.verify import Verified, verify
@@ -126,8 +127,13 @@ def _clear_masks(run: Run) -> None:
             path.unlink(missing_ok=True)
 
 
-def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
-    """Build, sign and record the contract of the leg that has just ended, then its note."""
+def write_contract(
+    run: Run, taken: Snapshot, watcher: Watcher | None, asked: tuple[Note, ...] = (), losses: tuple[str, ...] = ()
+) -> None:
+    """Build, sign and record the contract of the leg that has just ended, then its note.
+
+    `asked` is what its agent answered when it was asked, `losses` what else could not come along.
+    """
     around, entry = run.around, run.tip.entry
     found = replay.contracts(around.store, run.session)
     previous = _previous(run, found[-1] if found else None)
@@ -137,9 +143,9 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         native_id = entry.native_id or started_as(run, entry.leg, entry.agent) or ""
         record = read_record(run, native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
-    notes, unread = noting.read(around.repo, run.session)
+    said, unread = noting.read(around.repo, run.session)
     leaked = committed.keys(around.store, facts, around.redaction)
-    facts = replace(facts, losses=(*leaked, *run.mended, *unread, *facts.losses))
+    facts = replace(facts, losses=(*leaked, *run.mended, *losses, *unread, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
     to = Account.parse(run.prefer or (entry.candidates[0] if entry.candidates else ""))
     identity = Identity(
@@ -151,17 +157,29 @@ def write_contract(run: Run, taken: Snapshot, watcher: Watcher | None) -> None:
         sender=Party(entry.agent, entry.account, record.model),
         receiver=Party(to.agent, to.label) if to.agent else None,
     )
-    why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), entry.reason)
+    reason = _pause_words(run)
+    why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), reason)
     adopted = source.kept(run.spool) if entry.leg == 1 else None
     if adopted is not None and not adopted.stops:
         why = replace(why, unfinished=adopted.unfinished)
     budget = around.settings.contract_budget
-    unsigned = build(identity, why, record, facts, previous, around.redaction, budget, notes)
+    unsigned = build(identity, why, record, facts, previous, around.redaction, budget, noting.in_order(said, asked))
     sealed = seal(unsigned, around.key)
     run.record(
-        Event.CONTRACT_BUILT, sealed=sealed, contract_id=sealed.contract_id, snapshot=taken.commit, passed_over=()
+        Event.CONTRACT_BUILT,
+        sealed=sealed,
+        contract_id=sealed.contract_id,
+        snapshot=taken.commit,
+        passed_over=(),
+        reason=reason,
     )
     write_note(run)
+
+
+def _pause_words(run: Run) -> str:
+    """Why the leg was paused: what was recorded while it was asked speaks of the asking."""
+    chain = journal.back_from(run.around.store, run.tip)
+    return next(r.entry.reason for r in chain if r.entry.state is not State.SNAPSHOTTED)
 
 
 def write_note(run: Run, *, only_missing: bool = False) -> None:

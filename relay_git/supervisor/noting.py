@@ -52,3 +52,9 @@ def read(repo: Repo, session: SessionId) -> tuple[tuple[Note, ...], tuple[str, .
         notes += found
         losses += [f"{skipped} lines of its notes are none ({source})"] if skipped else []
     return tuple(notes), tuple(losses)
+
+
+def in_order(notes: tuple[Note, ...], asked: tuple[Note, ...]) -> tuple[Note, ...]:
+    """With what the agent answered when asked: newer than its notes, and before the person's, which count most."""
+    theirs = tuple(note for note in notes if note.source == OF_PERSON)
+    return (*(note for note in notes if note.source != OF_PERSON), *asked, *theirs)

@@ -37,7 +37,7 @@ class Past:
     def beyond(self, record: SessionRecord) -> SessionRecord:
         """What the record of the leg tells beyond it."""
         fresh = tuple(notice for notice in record.limits if _name(notice) not in self.limits)
-        left = (max(0, now - before) for now, before in zip(_counts(record), self.usage, strict=True))
+        left = (max(0, now - before) for now, before in zip(counts(record), self.usage, strict=True))
         turns = max(0, record.model_turns - self.turns)
         return replace(record, model_turns=turns, usage=Usage(*left), limits=fresh)
 
@@ -64,7 +64,7 @@ def past_of(run: Run, record: SessionRecord) -> Past | None:
     if not record.model_turns or record.skipped or record.unreadable:
         return None
     limits = tuple(map(_name, record.limits))
-    return Past(run.tip.entry.contract_id, record.native_id, record.model_turns, _counts(record), limits)
+    return Past(run.tip.entry.contract_id, record.native_id, record.model_turns, counts(record), limits)
 
 
 def was_tried(run: Run) -> bool:
@@ -141,6 +141,7 @@ def _name(notice: LimitNotice) -> str:
     return f"{notice.kind} {notice.resets_at} {notice.evidence}"
 
 
-def _counts(record: SessionRecord) -> tuple[int, int, int, int]:
+def counts(record: SessionRecord) -> tuple[int, int, int, int]:
+    """The tokens that it used: read, said, read from a cache, written to one."""
     used = record.usage
     return used.input, used.output, used.cache_read, used.cache_write

@@ -25,7 +25,8 @@ class Settings:
     session, with all of its conversation, instead of beginning anew on the brief. `rules`: when to hand over for want
     of quota. `budgets`: the share of each window that an account may be brought to. `proxy`: whether the limits are
     read by a proxy on loopback before the agent's service. `redact_allow`: patterns of what looks like a secret and is
-    none. `contract_budget`: about how many tokens a brief may take.
+    none. `contract_budget`: about how many tokens a brief may take. `ask`: whether an agent that is left before its
+    wall is asked what the next one must know, `ask_timeout`: for how long.
     """
 
     grace: float = 120.0
@@ -45,6 +46,8 @@ class Settings:
     proxy: bool = False
     redact_allow: tuple[str, ...] = ()
     contract_budget: int = DEFAULT
+    ask: bool = True
+    ask_timeout: float = 60.0
 
     def permission(self, agent: str) -> Permission:
         """How far this agent may reach; its own sandbox unless the user said otherwise."""
