@@ -13,6 +13,7 @@ import time
 from relay_git.agents.agent import Ready, Unready
 from relay_git.contract.brief import brief, reminder
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
+from relay_git.contract.notes import Kind
 from relay_git.errors import AgentError, RelayError, SignatureRefused
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
@@ -237,6 +238,7 @@ def _standing_order(run: Run) -> str:
     return (
         f"\n(You work on the branch relay/{run.session}, in a worktree of its own. Stay on it and commit small, "
         "finished steps: each commit is a point at which the work can be handed to another agent without loss. "
-        "What the next agent must know can stand in commit trailers: Relay-Do-Not-Redo:, Relay-Decision:, "
-        "Relay-Constraint:, Relay-Next:.)\n"
+        "What the next agent must know, leave in commit trailers (Relay-Do-Not-Redo:, Relay-Decision:, "
+        "Relay-Constraint:, Relay-Question:, Relay-Next:) or, at any time, by `git relay note KIND TEXT` "
+        f"({', '.join(Kind)}).)\n"
     )
