@@ -9,7 +9,17 @@ import pytest
 from relay_git.contract.brief import TITLE
 from tests.real.conftest import FAKE
 from tests.real.test_accounts import OTHER, fingerprint
-from tests.real.test_main_job import BEGIN, CLAUDE_LIMIT, FINISH, GOAL, Field, field, text_of
+from tests.real.test_main_job import (
+    ASKED,
+    BEGIN,
+    CLAUDE_LIMIT,
+    FINISH,
+    GOAL,
+    Field,
+    assert_answer_reached,
+    field,
+    text_of,
+)
 
 __all__ = ["field"]  # the fixture
 
@@ -27,7 +37,10 @@ def test_claude_leaves_an_account_before_a_refusal_then_the_other_then_hands_ove
     warned = [{**turn, "rate": "claude:0.93"} for turn in (BEGIN[1], *MORE)]
     told = model(
         {
-            "claude": {"turns": [BEGIN[0], *warned, {**BEGIN[2], "rate": "claude:0.1"}, CLAUDE_LIMIT]},
+            "claude": {
+                "turns": [BEGIN[0], *warned, {**BEGIN[2], "rate": "claude:0.1"}, CLAUDE_LIMIT],
+                "routes": [ASKED],
+            },
             "codex": {"turns": FINISH},
         }
     )
@@ -51,19 +64,21 @@ def test_claude_leaves_an_account_before_a_refusal_then_the_other_then_hands_ove
     assert not any("preset" in request["answered"] for request in first)  # no refusal, before or after
     assert all(part in json.dumps(second[0]["messages"]) for part in (GOAL, "First.", "Committing."))
     assert TITLE in text_of(told.requests("codex")[0])
+    assert_answer_reached(at, told.requests("codex")[0], later=True)
     assert agent_repo.git("show", f"{session['branch']}:src/more.py") == "MORE = 1"
 
 
 @pytest.mark.agents("claude", "codex")
 def test_codex_leaves_its_account_by_what_its_rollout_tells(field, model) -> None:
     warned = [{**turn, "rate": "codex:0.97"} for turn in (BEGIN[1], *MORE)]
-    told = model({"codex": {"turns": [BEGIN[0], *warned]}, "claude": {"turns": FINISH}})
+    told = model({"codex": {"turns": [BEGIN[0], *warned], "routes": [ASKED]}, "claude": {"turns": FINISH}})
     at = field(told)
     done = at.relay("start", GOAL, "--agent", "codex", "--then", "claude")
     assert done.rc == 0, done
     session = at.assert_sound(legs=["codex", "claude"])
     assert session["legs"][0]["pausedBecause"] == "quota", done.stderr
     assert not any("preset" in request["answered"] for request in told.requests("codex"))
+    assert_answer_reached(at, told.requests("claude")[0])
 
 
 @pytest.mark.agents("claude", "codex")

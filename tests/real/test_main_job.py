@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from relay_git.contract.answer import TITLE as ASK_TITLE
 from tests.real.conftest import FAKE
 
 GOAL = "Add a farewell function next to greet and commit it"
@@ -19,6 +20,10 @@ BEGIN = [
     {"text": "Committing.", "tools": [{"do": "shell", "command": COMMIT}]},
     {"tools": [{"do": "write", "path": "{{cwd}}/src/half.py", "content": "def half(:\n"}]},
 ]
+# The same, and a note from inside the sandbox, as each agent is told that it may leave one.
+NOTE = "Keep greet as it is"
+NOTED = {"tools": [{"do": "shell", "command": f"{COMMIT} && git relay note constraint '{NOTE}'"}]}
+STANDING = ("Relay-Decision:", "Relay-Constraint:", "Relay-Do-Not-Redo:", "Relay-Next:", "Relay-Question:")
 FINISH = [
     {"tools": [{"do": "write", "path": "{{cwd}}/src/rest.py", "content": "REST = 1\n"}]},
     {"tools": [{"do": "shell", "command": "git add src/rest.py && git commit -qm 'Add the rest'"}]},
@@ -26,6 +31,14 @@ FINISH = [
 ]
 CLAUDE_LIMIT = {"preset": "claude-usage-limit"}
 CODEX_LIMIT = {"preset": "codex-usage-limit"}
+ANSWER = {
+    "decisions": [{"what": "farewell takes no name", "why": "greet takes one by mistake"}],
+    "constraints": ["Nobody renames greet"],
+    "nextAction": "Write src/rest.py",
+    "files": [{"path": "src/farewell.py", "why": "the function"}, {"path": "src/router.py", "why": "it calls it"}],
+}
+"""What an agent says when git relay asks it what the next one must know."""
+ASKED = {"when": ASK_TITLE, "once": True, "reply": {"text": json.dumps(ANSWER)}}
 
 
 class Field:
@@ -97,14 +110,40 @@ def assert_brief_reached(
         assert part in said, part
 
 
+def assert_told_how_to_leave_word(field: Field, first: dict) -> None:
+    """The agent was told in its first request how to say what the next one must know, and what it said so is there."""
+    for part in (*STANDING, "git relay note KIND TEXT"):
+        assert part in text_of(first), part
+    assert {"rule": NOTE, "source": "note of the agent"} in field.json("show")["contract"]["constraints"]
+
+
+def assert_answer_reached(field: Field, request: dict, *, later: bool = False) -> None:
+    """What an agent said when it was asked stands in the brief of the next, and the file that is not there is marked.
+
+    `later`: in that of one after the next, which is told what was decided and no more what was believed.
+    """
+    said = text_of(request)
+    parts = ("farewell takes no name (because: greet takes one by mistake)", "Nobody renames greet")
+    believed = ("src/farewell.py: the function", "src/router.py (not in the snapshot): it calls it")
+    for part in (*parts, *(() if later else believed)):
+        assert part in said, part
+    assert "it answered: 1 decision, 1 constraint, 1 next" in field.relay("log").stdout
+
+
 @pytest.mark.agents("claude", "codex")
 def test_codex_finishes_what_claude_began(field, model) -> None:
-    played = model({"claude": {"turns": [*BEGIN, CLAUDE_LIMIT], "rate": "claude:0.9"}, "codex": {"turns": FINISH}})
+    played = model(
+        {
+            "claude": {"turns": [BEGIN[0], NOTED, BEGIN[2], CLAUDE_LIMIT], "rate": "claude:0.8"},
+            "codex": {"turns": FINISH},
+        }
+    )
     at = field(played)
     done = at.relay("start", GOAL, "--agent", "claude", "--then", "codex")
     assert done.rc == 0, done
     session = at.assert_sound(legs=["claude", "codex"])
     assert_brief_reached(at, played.requests("codex")[0])
+    assert_told_how_to_leave_word(at, played.requests("claude")[0])
     names = at.repo.git("ls-tree", "-r", "--name-only", session["branch"]).split("\n")
     assert {"src/farewell.py", "src/half.py", "src/rest.py"} <= set(names)
     contract = at.json("show")["contract"]
@@ -118,12 +157,15 @@ def test_codex_finishes_what_claude_began(field, model) -> None:
 
 @pytest.mark.agents("claude", "codex")
 def test_claude_finishes_what_codex_began(field, model) -> None:
-    played = model({"codex": {"turns": [*BEGIN, CODEX_LIMIT], "rate": "codex:0.9"}, "claude": {"turns": FINISH}})
+    played = model(
+        {"codex": {"turns": [BEGIN[0], NOTED, BEGIN[2], CODEX_LIMIT], "rate": "codex:0.8"}, "claude": {"turns": FINISH}}
+    )
     at = field(played)
     done = at.relay("start", GOAL, "--agent", "codex", "--then", "claude")
     assert done.rc == 0, done
     at.assert_sound(legs=["codex", "claude"])
     assert_brief_reached(at, played.requests("claude")[0])
+    assert_told_how_to_leave_word(at, played.requests("codex")[0])
 
 
 @pytest.mark.agents("claude", "codex")
@@ -142,7 +184,9 @@ def test_three_legs_carry_what_the_first_said_to_the_third(field, model) -> None
 @pytest.mark.agents("claude", "codex")
 def test_a_handoff_asked_for_in_mid_task_waits_for_the_commit(field, model, scratch) -> None:
     go = scratch / "go"
-    turns = [BEGIN[0], {**BEGIN[1], "until": str(go)}, BEGIN[2], {"text": "Never asked."}]
+    # When it is asked what the next one must know, it tries to write and to run something before it answers.
+    tries = [BEGIN[2], {"tools": [{"do": "shell", "command": "echo no > src/shell.py"}]}]
+    turns = [BEGIN[0], {**BEGIN[1], "until": str(go)}, *tries, {"text": json.dumps(ANSWER)}]
     played = model({"claude": {"turns": turns}, "codex": {"turns": FINISH}})
     at = field(played)
     running = at.lo.start(
@@ -161,6 +205,7 @@ def test_a_handoff_asked_for_in_mid_task_waits_for_the_commit(field, model, scra
     assert contract["pause"]["safePoint"] == "commit"
     assert contract["pause"]["detail"] == "I want Codex on it"
     assert contract["inFlightCode"] == []
+    assert_answer_reached(at, played.requests("codex")[0])
 
 
 @pytest.mark.agents("claude")

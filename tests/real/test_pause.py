@@ -20,6 +20,7 @@ def test_a_handoff_without_a_commit_ends_claudes_turn_cleanly_after_the_running_
     )
     at = field(played)
     at.repo.git("config", "relay.grace", "0")
+    at.repo.git("config", "relay.contract.ask", "never")
     running = at.lo.start(
         ["git-relay", "start", GOAL, "--agent", "claude", "--then", "codex"], cwd=at.repo.path, env=at.env
     )

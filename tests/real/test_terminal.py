@@ -86,7 +86,7 @@ def quit_codex(user: User) -> None:
 def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_user(seat, model) -> None:
     limit = {"preset": "claude-usage-limit", "sticky": True}
     played = model(
-        {"claude": {"turns": [*BEGIN, limit], "rate": "claude:0.9"}, "codex": {"turns": FINISH, "routes": [TITLE]}}
+        {"claude": {"turns": [*BEGIN, limit], "rate": "claude:0.8"}, "codex": {"turns": FINISH, "routes": [TITLE]}}
     )
     at = seat(played)
     user = at.type("start", "-i", GOAL, "--agent", "claude", "--then", "codex")
