@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,7 +33,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class WorkCommit:
-    """One commit since the base; `trailers` are (key, value) pairs in the order of the message.
+    """One commit since the base; `trailers` are the (key, value) pairs of its `Relay-...:` lines, in their order.
 
     A commit that came in by a merge has none here: what it says was not said to this session.
     """
@@ -79,6 +80,8 @@ HUNK_LINES = 60
 HUNK_BYTES = 4000
 _COMMITS = 200
 _PATCH_BYTES = 1 << 20
+_BODY = 1 << 16
+_TRAILER = re.compile(r"^(Relay-[A-Za-z-]{1,40}):[ \t]*(\S.*(?:\n[ \t]+\S.*)*)", re.M | re.I)
 _READ_WHOLE = 16 << 20
 _STATUS = {"A": FileStatus.ADDED, "D": FileStatus.DELETED, "T": FileStatus.TYPE_CHANGED}
 
@@ -132,7 +135,7 @@ def _last_of_the_agents(store: Store, base: Oid, head: Oid) -> Oid:
 
 
 def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
-    form = "%H%x00%P%x00%ce%x00%s%x00%(trailers:only,unfold)%x00%x00"
+    form = "%H%x00%P%x00%ce%x00%s%x00%b%x00%x00"
     out = git.run(
         "log",
         "--topo-order",
@@ -146,19 +149,24 @@ def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCom
         words = part.split("\0")
         if len(words) != 5:
             continue
-        oid, parents, who, subject, trailers = words
+        oid, parents, who, subject, body = words
         made_here = oid == ours  # what a merge brought in speaks of somebody else's work
         ours = parents.partition(" ")[0] if made_here else ours
         if who != AUTHOR[1]:
-            found.append(WorkCommit(oid, subject, _trailers(trailers) if made_here else ()))
+            found.append(WorkCommit(oid, subject, trailers(body) if made_here else ()))
     if len(found) > _COMMITS:
         losses.append(f"only the newest {_COMMITS} commits are listed: git log {base}..{head}")
     return tuple(reversed(found[:_COMMITS]))
 
 
-def _trailers(text: str) -> tuple[tuple[str, str], ...]:
-    pairs = (line.partition(":") for line in text.split("\n") if ":" in line)
-    return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+def trailers(body: str) -> tuple[tuple[str, str], ...]:
+    """The `Relay-...:` lines of a message, each with its continuation lines.
+
+    Git takes for trailers only what stands in the last paragraph, and some agents add one of their own to every
+    message, such as `Co-authored-by:`: what was said on purpose in the paragraph before it would be lost.
+    """
+    found = _TRAILER.finditer(body[:_BODY])
+    return tuple((said[1], " ".join(said[2].split())) for said in found)
 
 
 def _raw(git: Git, old: Oid, new: Oid) -> list[tuple[bytes, FileStatus, int, Oid]]:

@@ -175,6 +175,15 @@ def test_facts_name_commits_with_trailers_files_and_hunks_in_work(session) -> No
     assert facts.hunks[0].text.split("\n")[:3] == ["@@ -1 +1,2 @@", " a", "+b"]
 
 
+def test_what_a_commit_says_on_purpose_is_read_also_above_a_paragraph_that_an_agent_adds() -> None:
+    body = (
+        "Why.\n\nRelay-Decision: wrap at words,\n  never inside of one\nRelay-Next: test\n\nCo-authored-by: A <a@b>\n"
+    )
+    said = work.trailers(body)
+    assert said == (("Relay-Decision", "wrap at words, never inside of one"), ("Relay-Next", "test"))
+    assert work.trailers("> Relay-Next: quoted\n    Relay-Next: a block\nRelay-Next:\n") == ()
+
+
 def test_long_hunks_are_cut_and_say_so(session) -> None:
     session.at.write("long.txt", "".join(f"line {i}\n" for i in range(1000)))
     taken = session.snapshot()
