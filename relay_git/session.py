@@ -106,7 +106,8 @@ class SessionRecord:
 
     `prompts` are the human's in the active conversation, in order, injected ones left out; those on a branch that was
     taken back are `abandoned_prompts`, those of the parent of a fork `inherited_prompts`, `open_prompt` is the last
-    one where no answer followed. `model_turns` counts finished answers of a real model in the active conversation.
+    one where no answer followed. `texts` are the agent's own words in the active conversation, oldest first, the newest
+    of them where there are too many. `model_turns` counts finished answers of a real model in the active conversation.
     `calls` are the newest tool calls with a result, `pending_calls` those without. `files_touched` are relative to
     `cwd` where they lie below it. `usage` counts every message once, subagents included, what a fork inherited not;
     `usage_active` is that of the active conversation alone. `losses` says in words what could not be read,
@@ -130,6 +131,7 @@ class SessionRecord:
     inherited_prompts: tuple[str, ...] = ()
     open_prompt: str = ""
     last_text: str = ""
+    texts: tuple[str, ...] = ()
     plan: tuple[PlanItem, ...] = ()
     commands: tuple[Command, ...] = ()
     files_touched: tuple[str, ...] = ()

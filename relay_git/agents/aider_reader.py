@@ -98,7 +98,8 @@ class AiderReader:
         if said := self._said():
             record = replace(record, prompts=(*record.prompts, said), open_prompt=said, turn_complete=False)
         if answer := "\n".join(self._answer).strip():
-            record = replace(record, last_text=cut(answer, MAX_TEXT_CHARS), open_prompt="")
+            said = cut(answer, MAX_TEXT_CHARS)
+            record = replace(record, last_text=said, texts=(*record.texts, said), open_prompt="")
         return record
 
     @property

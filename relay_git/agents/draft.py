@@ -19,6 +19,8 @@ from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, QuotaR
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
 MAX_TEXT_CHARS = 65_536
+MAX_TEXTS = 1_000
+MAX_KEPT_CHARS = 8_192
 MAX_PLAN = 500
 MAX_COMMANDS = 500
 MAX_COMMAND_CHARS = 4_096
@@ -110,6 +112,7 @@ class Mark:
     last_text: str
     plan: tuple[PlanItem, ...]
     usage: Usage
+    texts: int = 0
 
 
 @dataclass(slots=True)
@@ -146,6 +149,8 @@ class Draft:
     spent_in_vain: Usage = field(default_factory=Usage)
     prompts: list[str] = field(default_factory=list)
     prompts_left_out: int = 0
+    texts: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TEXTS))
+    texts_seen: int = 0
     commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
     commands_seen: int = 0
     files: dict[str, None] = field(default_factory=dict)
@@ -227,6 +232,8 @@ class Draft:
     def say(self, said: str) -> None:
         """Take the newest words of the assistant."""
         self.last_text = cut(said, MAX_TEXT_CHARS)
+        self.texts.append(said[-MAX_KEPT_CHARS:])
+        self.texts_seen += 1
         self.open_prompt, self.at_limit = "", False
 
     def set_plan(self, plan: list[PlanItem]) -> None:
@@ -322,6 +329,7 @@ class Draft:
             self.last_text,
             self.plan,
             self.usage,
+            self.texts_seen,
         )
 
     def go_back(self, mark: Mark) -> None:
@@ -334,6 +342,9 @@ class Draft:
         while self.commands and self.commands_seen > mark.commands:
             self.commands.pop()
             self.commands_seen -= 1
+        while self.texts and self.texts_seen > mark.texts:
+            self.texts.pop()
+            self.texts_seen -= 1
         while len(self.files) > mark.files:
             self.files.popitem()
         self.pending.clear()
@@ -359,6 +370,7 @@ class Draft:
             inherited_prompts=tuple(self.inherited),
             open_prompt=self.open_prompt,
             last_text=self.last_text,
+            texts=tuple(self.texts),
             plan=self.plan,
             commands=tuple(self.commands),
             files_touched=tuple(self.files),

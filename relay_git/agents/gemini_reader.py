@@ -31,7 +31,14 @@ from relay_git.session import Command, PlanItem, SessionRecord, Usage
 
 _EDITS = ("write_file", "replace", "edit")
 # What the CLI itself puts in as the user's words, in front of them or alone.
-_NOT_SAID = ("<session_context>", "<state_snapshot>", "<hook_context>", "This is the Gemini CLI")
+_NOT_SAID = (
+    "<session_context>",
+    "<state_snapshot>",
+    "<hook_context>",
+    "This is the Gemini CLI",
+    "System: Potential loop detected",
+    "System: Please continue",
+)
 _HOOK = re.compile(r"\A\s*<hook_context>.*?</hook_context>\s*", re.S)
 _EXIT = re.compile(r"^Exit Code: (\d{1,5})$", re.M)
 _OUTPUT = re.compile(

@@ -9,9 +9,9 @@ import base64
 from collections import Counter
 from collections.abc import Iterator
 
-from relay_git.contract.brief import REMINDER, TITLE
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.pause import PauseFacts
+from relay_git.contract.said import later_prompts
 from relay_git.git.work import WorkFacts
 from relay_git.session import LimitNotice, SessionRecord
 
@@ -91,10 +91,8 @@ def evidence(record: SessionRecord, work: WorkFacts, task: str, before: JsonObje
 
 
 def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple[str, str, str]]:
-    for number, prompt in reversed(list(enumerate(record.prompts, 1))[-LISTED_EVIDENCE:]):
-        ours = TITLE in prompt or REMINDER in prompt or (number == 1 and task.strip() in prompt)
-        if prompt.strip() != task.strip() and not ours:
-            yield "prompt", f"prompt {number} of the user to {record.agent}", prompt
+    for prompt, source in later_prompts(record, task)[:LISTED_EVIDENCE]:
+        yield "prompt", source, prompt
     for notice in record.limits[-3:]:
         yield "limit", "the agent's own channel", notice.evidence
     for call in record.pending_calls[-5:]:

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from relay_git.contract import notes as noted
+from relay_git.contract import stated
+from relay_git.contract.brief import is_ours
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.notes import Kind, Note
 from relay_git.git.work import WorkCommit, WorkFacts
 from relay_git.session import Command, PlanStatus, SessionRecord
 
 LISTED_COMMITS = 30
+TASK = "the task"
 """So many of the newest commits are listed one by one; those before are told as one range."""
 
 # Where a command line does something to the world that must not be done twice. It is looked for at the beginning of a
@@ -54,27 +57,79 @@ class Said:
     hypotheses: list[JsonObject]
 
 
-def said(record: SessionRecord, work: WorkFacts, before: JsonObject | None, notes: tuple[Note, ...] = ()) -> Said:
-    """What the record, the commits, notes and the verified contract before say."""
+def said(
+    record: SessionRecord, work: WorkFacts, before: JsonObject | None, notes: tuple[Note, ...] = (), task: str = ""
+) -> Said:
+    """What the task, the record, the commits, notes and the verified contract before say."""
     commits = work.commits
     plan = _plan(record, before)
+    prompts, unanswered = later_prompts(record, task), _unanswered(record, task)
+    left = [] if plan else [_item(text, stated.HYPOTHESIS) for text in stated.left(record.last_text)]
     return Said(
         plan=plan,
-        tasks_remaining=[_item(step["text"], step["source"]) for step in plan if _is_open(step)],
-        next_action=_first_of_all(work, _noted_action(notes, before) or _next_action(plan, record, commits, before)),
-        do_not_redo=_joined(
-            "text", _items(notes, Kind.DO_NOT_REDO), _done(plan, record, commits), _carried(before, "doNotRedo")
+        tasks_remaining=[*unanswered, *(_item(step["text"], step["source"]) for step in plan if _is_open(step)), *left],
+        next_action=_first_of_all(
+            work,
+            _noted_action(notes, before)
+            or _answer_first(unanswered)
+            or _next_action(plan, left, record, commits, before),
         ),
-        decisions=_joined("summary", _noted_decisions(notes), _decisions(commits), _carried(before, "decisions")),
-        constraints=_joined("rule", _noted_rules(notes), _rules(commits), _carried(before, "constraints")),
+        do_not_redo=_joined(
+            "text",
+            _items(notes, Kind.DO_NOT_REDO),
+            _done(plan, record, commits),
+            _carried(before, "doNotRedo"),
+            _hypotheses(stated.dead_ends(record.texts)),
+        ),
+        decisions=_joined(
+            "summary",
+            _noted_decisions(notes),
+            _decisions(commits),
+            (_decision(text, stated.HYPOTHESIS) for text in stated.decisions(record.texts)),
+            _carried(before, "decisions"),
+        ),
+        constraints=_joined(
+            "rule",
+            _noted_rules(notes),
+            _rules(commits),
+            ({"rule": rule, "source": source} for rule, source in stated.rules([*prompts, (task, TASK)])),
+            _carried(before, "constraints"),
+        ),
         open_questions=_joined(
             "text",
             _items(notes, Kind.QUESTION),
             _questions(commits),
+            _hypotheses(stated.questions(record.texts, ended=record.turn_complete)),
             _carried((before or {}).get("summary"), "openQuestions"),
         ),
         hypotheses=list(_items(notes, Kind.HYPOTHESIS)),
     )
+
+
+def later_prompts(record: SessionRecord, task: str) -> list[tuple[str, str]]:
+    """What the human said to the agent beside the task, the newest first, with the source of each."""
+    return [
+        (prompt, f"prompt {number} of the user to {record.agent}")
+        for number, prompt in reversed(list(enumerate(record.prompts, 1)))
+        if not _is_ours(prompt, number, task)
+    ]
+
+
+def _is_ours(prompt: str, number: int, task: str) -> bool:
+    return is_ours(prompt) or prompt.strip() == task.strip() or (number == 1 and task.strip() in prompt)
+
+
+def _unanswered(record: SessionRecord, task: str) -> list[JsonObject]:
+    """The human's last prompt, where the agent did not get to it."""
+    return [_item(text, source) for text, source in later_prompts(record, task)[:1] if text == record.open_prompt]
+
+
+def _answer_first(unanswered: list[JsonObject]) -> tuple[str, str] | None:
+    return next(((f"Answer what the user said last: {item['text']}", item["source"]) for item in unanswered), None)
+
+
+def _hypotheses(texts: Iterable[str]) -> Iterator[JsonObject]:
+    return (_item(text, stated.HYPOTHESIS) for text in texts)
 
 
 def _items(notes: tuple[Note, ...], kind: Kind) -> Iterator[JsonObject]:
@@ -116,7 +171,11 @@ def _first_of_all(work: WorkFacts, action: tuple[str, str]) -> tuple[str, str]:
 
 
 def _next_action(
-    plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkCommit, ...], before: JsonObject | None
+    plan: list[JsonObject],
+    left: list[JsonObject],
+    record: SessionRecord,
+    commits: tuple[WorkCommit, ...],
+    before: JsonObject | None,
 ) -> tuple[str, str]:
     """The action and the rule that chose it, the first that has something to say."""
     old = {commit.oid for commit in commits_until(commits, before)}
@@ -134,6 +193,8 @@ def _next_action(
     if spoken:
         text, commit = spoken[-1]
         return text, f"{_commit_source(commit)}, of an earlier leg"
+    if left:
+        return left[0]["text"], left[0]["source"]
     if record.turn_complete:
         return "Check the work against the goal and finish what is missing", "rule: no plan; the agent ended its turn"
     return "Read the commits since the base and the code in flight, and go on with the goal", "rule: no plan was left"

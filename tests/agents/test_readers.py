@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
+from relay_git.agents.draft import Draft
 from relay_git.agents.transcript import Follower
 from relay_git.session import LimitKind, PlanItem, PlanStatus, Usage
 from tests.agents.recordings import CASES, CASES_AT, READERS, case, read, recorded, transcript
@@ -154,7 +156,7 @@ def test_a_run_that_met_a_limit_is_not_complete(agent: str, name: str) -> None:
 
 
 def test_a_compaction_and_resumed_runs_add_no_prompts_of_their_own() -> None:
-    claude = recorded("claude", "hooks-resume-fork-compact", "11111111")
+    claude = recorded("claude", "normal")
     assert claude.prompts == ("Add a farewell function", "Go on", "What is left?")
     codex = recorded("codex", "hooks-resume-compact")
     assert codex.prompts == ("Add a farewell function", "Go on", "Again", "And now compact", "After")
@@ -215,3 +217,28 @@ def test_every_recording_is_read_without_a_broken_record() -> None:
         ("codex", "subagent"),
     ]:
         assert read(agent, transcript(agent, name).read_bytes()).skipped == 0
+
+
+def test_what_gemini_cli_says_by_itself_is_no_prompt_of_the_human() -> None:
+    said = (
+        "Add a test",
+        "System: Potential loop detected. Details: x. Avoid repeating it.",
+        "System: Please continue.",
+    )
+    lines = [json.dumps({"id": str(i), "type": "user", "content": [{"text": text}]}) for i, text in enumerate(said)]
+    data = "\n".join(['{"sessionId": "s", "kind": "main"}', *lines, ""]).encode()
+    assert read("gemini", data).prompts == ("Add a test",)
+
+
+def test_the_agents_words_are_kept_in_order_and_those_of_a_branch_taken_back_are_not() -> None:
+    record = recorded("claude", "normal")
+    assert record.texts
+    assert record.texts[-1] == record.last_text
+    draft = Draft("x", ".")
+    draft.prompt("one")
+    draft.say("kept")
+    mark = draft.mark()
+    draft.prompt("two")
+    draft.say("taken back")
+    draft.go_back(mark)
+    assert draft.record().texts == ("kept",)

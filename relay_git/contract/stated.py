@@ -1,0 +1,123 @@
+"""What was said in passing: rules of the human in prompts; decisions, dead ends and questions of the agent in prose.
+
+Promise: nothing is worded anew, an item is a sentence as it was said. What an agent says is a hypothesis, and its
+source calls it one. A question is no rule, what was only weighed is no decision, and a quotation is nobody's word.
+The words looked for are English; of another language nothing is found here, and its prompts are handed over whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from relay_git.contract.prose import Sentence, labelled, sentences
+
+MOST_RULES = 30
+MOST_STATED = 40
+HYPOTHESIS = "hypothesis: the agent's own words"
+
+_RULE = re.compile(
+    r"\b(?:do not|don['’]?t|must(?:n['’]t)?|never|always|only|cannot|can['’]t|may not|shall|should(?:n['’]t)?"
+    r"|ha(?:ve|s) to|at (?:most|least)|no (?:more|less|later) than|without|avoid|refrain|forbidden|required"
+    r"|instead of|rather than"
+    r"|(?:make|be) sure|ensure|keep|stick to|under no)\b"
+    r"|\bleave\b.{1,80}\b(?:alone|as (?:it|they)|untouched|unchanged)\b|,\s*not\b"
+    r"|(?:^|[:;,]\s*)no\s+(?!need\b|problem|worries|idea\b|one\b|wonder)\w",
+    re.I,
+)
+_REFUSAL = re.compile(
+    r"\W*(?:no[,.!:;]|no way|nope|stop\b|wrong\b|not (?:like|that|so)\b|that(?:['’]s| is) (?:wrong|not)|undo)", re.I
+)
+
+_DECISION = re.compile(r"(?:key |design |my |our )?decisions?(?: made| taken| so far)?")
+_WE = r"\b(?:I|we)(?:['’]ve| have| had)?\s+(?:now\s+|also\s+|therefore\s+|then\s+)?"
+_DECIDED = re.compile(
+    rf"{_WE}(?:decided|chose|chosen|opted|settled|picked|went\s+(?:with|for))\b"
+    r"|\b(?:I|we)(?:['’]ll|\s+will|\s+shall|['’]m|['’]re|\s+am|\s+are)\s+(?:going\s+(?:to|with)|go\s+(?:with|for)"
+    r"|stick\s+(?:with|to)|stay\s+with|settle\s+(?:on|for))\b",
+    re.I,
+)
+_WILL = re.compile(r"\b(?:I|we)(?:['’]ll|\s+will)\s+\w+", re.I)
+_WEIGHED = re.compile(r"\b(?:instead\s+of|rather\s+than|because|since|so\s+that)\b|,\s*not\b", re.I)
+_OPEN = re.compile(r"\b(?:if|whether|unless|before|until|could|might|would|nothing\s+is)\b", re.I)
+_GOING_TO = re.compile(r"going\s+to\b", re.I)
+
+_QUESTION = re.compile(r"(?:open |remaining |unanswered )?questions?(?: for you)?|unclear|to be clarified|open points?")
+_UNKNOWN = re.compile(
+    r"\b(?:unclear|unsure|not\s+(?:yet\s+)?(?:sure|certain|clear|known)|(?:do\s+not|don['’]t)\s+know|open\s+question)"
+    r"\s*,?\s*(?:yet\s+)?(?:whether|if|how|which|why|what|where|who|when|is)\b",
+    re.I,
+)
+_ASKED = re.compile(
+    r"\b(?:should|shall|may|can|could|do|does|would|which|what|who|is|are)\b.*\b(?:I|we|you|your)\b", re.I
+)
+
+_DEAD_END = re.compile(r"dead ends?|tried without success|(?:what )?(?:did not|didn['’]t|does not|doesn['’]t) work")
+_FAILED = re.compile(
+    r"\b(?:tried|attempted)\b.+\b(?:(?:do(?:es)?|did)(?:\s+not|n['’]t)\s+(?:work|help|fix)|fail(?:s|ed)|can(?:not|['’]t)|no\s+use)\b"
+    r"|\bdead\s+end\b",
+    re.I,
+)
+_LEFT = re.compile(
+    r"next(?: steps?)?|remaining(?: work| steps?)?|to ?dos?|left to do|still (?:to do|missing|open)|what is left"
+)
+
+
+def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The sentences of prompts that command or forbid how it is to be done, with their sources; newest prompt first.
+
+    A prompt that begins with a refusal corrects the agent: all of it is a rule, but for its questions.
+    """
+    found: list[tuple[str, str]] = []
+    for prompt, source in prompts:
+        refusal = _REFUSAL.match(prompt) is not None
+        for sentence in sentences(prompt):
+            if not _asks(sentence) and (_RULE.search(sentence.own) or (refusal and len(sentence.own.split()) > 1)):
+                found.append((sentence.text, source))
+    return found[:MOST_RULES]
+
+
+def decisions(texts: Iterable[str]) -> list[str]:
+    """What the agent says to have decided, the newest first."""
+    return _newest(texts, _decided)
+
+
+def dead_ends(texts: Iterable[str]) -> list[str]:
+    """What the agent says to have tried in vain, the newest first."""
+    return _newest(texts, lambda one: labelled(one, _DEAD_END) or (one.text if _FAILED.search(one.own) else ""))
+
+
+def questions(texts: Iterable[str], *, ended: bool) -> list[str]:
+    """What the agent says not to know, the newest first; with `ended` also what its last words ask the human."""
+    said = list(texts)
+    found = _newest(said, lambda one: labelled(one, _QUESTION) or (one.text if _UNKNOWN.search(one.own) else ""))
+    asked = [one.text for one in sentences(said[-1]) if _asks(one) and _ASKED.search(one.own)] if said and ended else []
+    return list(dict.fromkeys([*(text for text in asked if not any(text in other for other in found)), *found]))
+
+
+def left(text: str) -> list[str]:
+    """What the agent's last words name as left to do, in their order."""
+    return [found for one in sentences(text) if (found := labelled(one, _LEFT))][:MOST_STATED]
+
+
+def _asks(sentence: Sentence) -> bool:
+    return sentence.own.rstrip(" )*_").endswith("?")
+
+
+def _decided(sentence: Sentence) -> str:
+    if under := labelled(sentence, _DECISION):
+        return under
+    found = _DECIDED.search(sentence.own)
+    # "I'll write the tests" is an announcement; with a reason or what it is preferred to, it was a choice.
+    announced = found is None or _GOING_TO.search(found[0])
+    if announced:
+        found = found or _WILL.search(sentence.own)
+        if not (found and _WEIGHED.search(sentence.own, found.end())):
+            return ""
+    assert found is not None  # noqa: S101
+    return "" if _asks(sentence) or _OPEN.search(sentence.own, 0, found.start()) else sentence.text
+
+
+def _newest(texts: Iterable[str], judge: Callable[[Sentence], str]) -> list[str]:
+    found = [stated for text in texts for sentence in sentences(text) if (stated := judge(sentence))]
+    return list(dict.fromkeys(reversed(found)))[:MOST_STATED]
