@@ -156,7 +156,7 @@ def test_a_run_that_met_a_limit_is_not_complete(agent: str, name: str) -> None:
 
 
 def test_a_compaction_and_resumed_runs_add_no_prompts_of_their_own() -> None:
-    claude = recorded("claude", "normal")
+    claude = recorded("claude", "hooks-resume-fork-compact", "11111111")
     assert claude.prompts == ("Add a farewell function", "Go on", "What is left?")
     codex = recorded("codex", "hooks-resume-compact")
     assert codex.prompts == ("Add a farewell function", "Go on", "Again", "And now compact", "After")
