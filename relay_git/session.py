@@ -25,12 +25,13 @@ class PlanStatus(StrEnum):
 
 
 class LimitKind(StrEnum):
-    """What kind of allowance ran out."""
+    """What kind of allowance ran out; `LOGIN` is none: the service does not take the login any more."""
 
     USAGE = "usage"
     RATE = "rate"
     OVERLOAD = "overload"
     BILLING = "billing"
+    LOGIN = "login"
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,8 @@ class Copilot:
                 return (Metered(metered),) if metered else ()
             case "session.error":
                 notice = error_notice(data, moment.of(jsonl.iso_time(record.get("timestamp"))))
-                return (Limited(notice),) if notice else ()
+                ended = Ended(False, cut(jsonl.text(data.get("message")), 300))  # its result says only that it failed
+                return (Limited(notice), ended) if notice else (ended,)
             case "result":
                 session = jsonl.text(record.get("sessionId"))
                 ended = Ended(record.get("exitCode") == 0)

@@ -235,7 +235,10 @@ def _call(part: Record) -> str:
 
 def _hear_error(record: Record, moment: Moment) -> tuple[Heard, ...]:
     error = jsonl.record(record.get("error"))
-    said = jsonl.text(jsonl.record(error.get("data")).get("message")) or jsonl.text(error.get("name"))
+    data = jsonl.record(error.get("data"))
+    said = jsonl.text(data.get("message")) or jsonl.text(error.get("name"))
+    if status := jsonl.integer(data.get("statusCode")):
+        said = f"status {status}: {said}"
     notice = error_notice(error, moment.of(jsonl.epoch_time(record.get("timestamp"))))
     ended = Ended(False, cut(said, 300))
     return (Limited(notice), ended) if notice else (ended,)

@@ -25,7 +25,7 @@ from relay_git.ledger.key import ensure, load
 from relay_git.quota.entry import Account
 from relay_git.session import SessionId
 from relay_git.supervisor import handoff as halves
-from relay_git.supervisor import opening, recover, request, stand
+from relay_git.supervisor import login, opening, recover, request, stand
 from relay_git.supervisor.carry import carry as carry_on
 from relay_git.supervisor.handoff import fence
 from relay_git.supervisor.request import HANDOFF, HUMAN, Request
@@ -252,10 +252,14 @@ def _tell_end(run: Run, state: State) -> int:
             wanted = entry.pause_reason == HANDOFF and not entry.passed_over  # the user has asked for a person
             why = "" if wanted else ": no agent is left that can go on"
             say(f"{name} needs you{why}; the contract {entry.contract_id} is kept")
+            out = entry.pause_reason == login.REASON
+            if out:
+                say(f"  {run.account}: {entry.reason}")
             for passed in entry.passed_over:
                 say(f"  {passed.agent}: {passed.reason}")
             say(f"read it: git relay show {name}")
-            say(f"go on:   git relay handoff {name} --to AGENT")
+            same = f"git relay resume {name} once you have signed in, or " if out else ""
+            say(f"go on:   {same}git relay handoff {name} --to AGENT")
             return ExitCode.FAILED
 
 

@@ -19,6 +19,7 @@ JITTER = timedelta(minutes=1)
 _FIRST = {
     LimitKind.USAGE: timedelta(minutes=15),
     LimitKind.BILLING: timedelta(hours=1),
+    LimitKind.LOGIN: timedelta(minutes=15),  # another process of the tool's may just have renewed the token
 }  # a throttle and a full service are waited out by the tool itself
 _LONGEST = timedelta(hours=6)
 _ANSWERED = timedelta(minutes=1)  # an answer so soon after a refusal was on its way before
@@ -28,12 +29,13 @@ _ANSWERED = timedelta(minutes=1)  # an answer so soon after a refusal was on its
 class Breaker:
     """`probe_at` is when the account may be asked again, None where it does not refuse; `failures` in a row.
 
-    `refused_at` is when it last refused.
+    `refused_at` is when it last refused, `kind` why.
     """
 
     probe_at: datetime | None = None
     failures: int = 0
     refused_at: datetime | None = None
+    kind: LimitKind | None = None
 
     def is_open(self, now: datetime) -> bool:
         """Whether it is of no use to ask now."""
@@ -56,8 +58,8 @@ def _refused(before: Breaker, notice: LimitNotice, at: datetime, jitter: float) 
     # Sessions that run into one wall together are one failure; the next is that of a probe.
     failures = before.failures if before.is_open(at) else before.failures + 1
     if notice.resets_at is not None and notice.resets_at > at:
-        return Breaker(notice.resets_at + JITTER * jitter, failures, at)
+        return Breaker(notice.resets_at + JITTER * jitter, failures, at, notice.kind)
     if before.is_open(at):
-        return Breaker(before.probe_at, failures, at)
+        return Breaker(before.probe_at, failures, at, notice.kind)
     pause = min(_FIRST[notice.kind] * 2 ** min(failures - 1, 10), _LONGEST)
-    return Breaker(at + pause * (1 + jitter / 5), failures, at)
+    return Breaker(at + pause * (1 + jitter / 5), failures, at, notice.kind)

@@ -20,6 +20,7 @@ from relay_git.quota.breaker import Breaker
 from relay_git.quota.entry import Account
 from relay_git.quota.forecast import Forecast
 from relay_git.quota.wallet import Wallet, Window
+from relay_git.session import LimitKind
 
 _HOUR = timedelta(hours=1)
 
@@ -280,7 +281,9 @@ def _limit(one: Standing, rules: Rules) -> float:
 
 
 def _back(one: Standing, rules: Rules, now: datetime) -> datetime | None:
-    """When an account has room again; None where nobody knows."""
+    """When an account has room again; None where nobody knows, as of a login that the user must renew."""
+    if one.breaker.kind is LimitKind.LOGIN and one.breaker.is_open(now):
+        return None
     spent = [w for w in one.wallet.binding(one.model) if w.used >= _limit(one, rules)]
     if any(w.resets_at is None and w.refused is None for w in spent):
         return None

@@ -11,7 +11,7 @@ from relay_git.contract.lifecycle import RESTS, Event, State
 from relay_git.contract.pause import SafePoint
 from relay_git.errors import AgentError
 from relay_git.session import LimitNotice
-from relay_git.supervisor import asking, dispatch, handoff, own_session, pause, recover, request, waiting
+from relay_git.supervisor import asking, dispatch, handoff, login, own_session, pause, recover, request, waiting
 from relay_git.supervisor.launching import check
 from relay_git.supervisor.meter import clock
 from relay_git.supervisor.outlook import QUOTA, Outlook
@@ -118,7 +118,9 @@ def _ended(run: Run, watcher: Watcher, seen: Seen) -> None:
         return _pause_for(run, Event.LIMIT_SEEN, f"{seen.limit.kind}-limit", _limit_words(seen.limit))
     if seen.exit == 0 and seen.resumed and (seen.ended is None or seen.ended.ok):
         return _done(run, watcher)
-    said = (seen.ended.detail if seen.ended is not None else "") or watcher.process.complaint()
+    if out := login.refused(run, watcher, seen):
+        return _pause_for(run, Event.AGENT_DIED, login.REASON, out)
+    said = login.last_words(watcher, seen)
     why = (
         "it ended without a single finished turn"
         if seen.exit == 0 and not seen.resumed

@@ -20,7 +20,7 @@ from relay_git.ledger.journal import PassedOver
 from relay_git.quota.entry import Account
 from relay_git.quota.policy import Act
 from relay_git.session import SessionRecord
-from relay_git.supervisor import handoff, outlook, own_session, request, waiting
+from relay_git.supervisor import handoff, login, outlook, own_session, request, waiting
 from relay_git.supervisor.launching import check, launch
 from relay_git.supervisor.outlook import QUOTA
 from relay_git.supervisor.patience import Patience
@@ -139,10 +139,9 @@ def acknowledge(run: Run, watcher: Watcher) -> bool:
         if seen.quit:
             run.around.stop.set()
         # At the terminal the user may take any time, over a dialog for instance.
-        reason = _why_not(watcher, seen, patience.is_over and run.around.terminal is None)
+        reason = _why_not(run, watcher, seen, patience.is_over and run.around.terminal is None)
         if reason:
-            at_limit = seen.out_of_quota is not None or seen.limit is not None
-            give_up(run, watcher, reason, again=watcher.past is not None and not at_limit)
+            give_up(run, watcher, reason, again=watcher.past is not None and _can_go_on(run, watcher, seen))
             return False
         if seen.stop or _wants_another(run, seen.request):
             _yield_to(run, watcher, seen.request)
@@ -213,10 +212,17 @@ def give_up(run: Run, watcher: Watcher | None, reason: str, *, again: bool = Fal
     )
 
 
-def _why_not(watcher: Watcher, seen: Seen, late: bool) -> str:
+def _can_go_on(run: Run, watcher: Watcher, seen: Seen) -> bool:
+    """Whether the account would take another request."""
+    return seen.out_of_quota is None and seen.limit is None and not run.around.meter.spent(watcher.account)
+
+
+def _why_not(run: Run, watcher: Watcher, seen: Seen, late: bool) -> str:
     notice = seen.out_of_quota or seen.limit
     if seen.out_of_quota is not None or (seen.exit is not None and notice is not None):
         return f"it is at its limit ({notice.evidence if notice else ''})"
+    if seen.exit is not None and (out := login.refused(run, watcher, seen)):
+        return out
     if seen.exit is not None:
         return f"it ended at start with status {seen.exit}: {watcher.process.complaint() or 'no message'}"
     return "it did not show in time that it had taken over" if late else ""

@@ -16,7 +16,7 @@ from relay_git.quota.declared import Plan
 from relay_git.quota.entry import Account, Entry, Refusal, Spent
 from relay_git.quota.history import History
 from relay_git.quota.wallet import Wallet
-from relay_git.session import LimitNotice, QuotaReading
+from relay_git.session import LimitKind, LimitNotice, QuotaReading
 
 PRETENDED = Account("demo")  # a login that begins anew with each leg
 
@@ -59,10 +59,13 @@ class Meter:
 
     def spent(self, account: Account) -> str:
         """Why an account cannot go on now, in words; empty where nothing speaks against it."""
+        shut, now = self.breaker(account, 0.0), self._now()
+        if shut.kind is LimitKind.LOGIN and shut.refused_at is not None and shut.is_open(now):
+            return f"its login was refused at {clock(shut.refused_at, now)}"
         spent = next((w for w in self.wallet(account).windows if w.used >= 1.0), None)
         if spent is None:
             return ""
-        until = f" until {clock(spent.resets_at, self._now())}" if spent.resets_at is not None else ""
+        until = f" until {clock(spent.resets_at, now)}" if spent.resets_at is not None else ""
         return f"its quota is used up ({spent.name}){until}"
 
     def line(self, account: Account, model: str = "") -> str:

@@ -210,7 +210,9 @@ class Watcher:
             case Metered(readings):
                 self._meter(readings)
             case Ended():
-                self._ended = heard
+                # A tool may say why it failed, and then once more that it did.
+                repeated = not heard.ok and not heard.detail and self._ended is not None and not self._ended.ok
+                self._ended = self._ended if repeated else heard
 
     def _hear_service(self) -> None:
         """What the service says of limits goes to the meter; whether the leg is refused its tool says itself."""

@@ -124,3 +124,31 @@ def test_without_leave_to_wait_or_past_what_is_allowed_it_needs_a_human(repo, re
     repo.git("config", "relay.wait", "soon")
     ran = relay("start", "y", "--agent", "demo", cwd=repo.path)
     assert (ran.rc, "hint: git config relay.wait 8h" in ran.stderr) == (2, True)
+
+
+def test_an_account_that_is_logged_out_in_mid_session_is_left_and_passed_over_until_it_is_named(
+    repo, relay, demo, two
+) -> None:
+    logout = {"do": "logout"}
+    demo.plays([*WORK, logout], TAKE_OVER)
+    ran = relay("start", "x", *two, cwd=repo.path)
+    assert ran.rc == 0, ran
+    assert "its login is refused (demo: 401 Unauthorized" in ran.stderr
+    assert "sign in: git relay accounts login demo:a" in ran.stderr
+    assert legs(relay, repo) == ["a", "b"]
+    contract = json.loads(relay("show", "--json", cwd=repo.path).stdout)["contract"]
+    assert contract["pause"]["reason"] == "signed-out"
+    # Another session does not ask it. Its successor is refused at its start: nobody is asked twice, nobody waits.
+    demo.plays([*WORK, logout], [logout])
+    ran = relay("start", "y", "--agent", "demo", "--then", "demo:a,demo:b", cwd=repo.path)
+    assert ran.rc == 1, ran
+    assert "demo:a is passed over: its login was refused at" in ran.stderr
+    assert ran.stderr.count("handing over to") == 1
+    told = ran.stderr.partition("needs you: no agent is left")[2]
+    for part in ("  demo: its login is refused", "  demo:b: its login is refused", "accounts login demo:b"):
+        assert part in told, part
+    # The user has signed in again and says so by naming it.
+    demo.plays([], TAKE_OVER)
+    session = json.loads(relay("status", "--json", cwd=repo.path).stdout)["sessions"]
+    (waiting,) = [one["id"] for one in session if one["state"] == "NEEDS_HUMAN"]
+    assert relay("handoff", waiting, "--to", "demo:b", cwd=repo.path).rc == 0

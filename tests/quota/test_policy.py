@@ -181,7 +181,7 @@ def test_a_spent_window_of_another_model_is_no_wall() -> None:
 
 def test_the_breaker_opens_until_the_reset_and_a_little_more() -> None:
     found = breaker.of([refused(5)], NOW, 0.5)
-    assert found == Breaker(RESET + breaker.JITTER / 2, 1, ago(5))
+    assert found == Breaker(RESET + breaker.JITTER / 2, 1, ago(5), LimitKind.USAGE)
     assert found.is_open(RESET)
     assert not found.is_open(RESET + breaker.JITTER)
 
@@ -203,6 +203,16 @@ def test_an_answer_closes_the_breaker() -> None:
 )
 def test_neither_a_throttle_nor_a_full_service_nor_one_model_opens_the_breaker(row: Entry) -> None:
     assert breaker.of([row], NOW, 0) == Breaker()
+
+
+def test_an_account_whose_login_is_refused_is_neither_chosen_nor_waited_for() -> None:
+    out = at(WORK, refused(1, None, None, LimitKind.LOGIN))
+    spent = at(CLAUDE, refused(1, resets_at=RESET))
+    assert told(has(CLAUDE, 0.95), out, has(CODEX, 0.1)).to == CODEX
+    found = told(spent, out, rules=WAITS)
+    assert (found.act, found.to) == (Act.WAIT, CLAUDE)
+    assert told(out, rules=WAITS).act is Act.ASK
+    assert not out.breaker.is_open(NOW + timedelta(minutes=20))
 
 
 def test_a_refusal_without_a_reset_may_be_probed_once_its_pause_is_over() -> None:

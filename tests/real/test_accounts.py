@@ -54,3 +54,23 @@ def test_the_other_account_of_a_tool_goes_on_with_the_same_conversation(
     assert not any(
         FAKE.encode() in data.replace(OTHER.encode(), b"") for data in (file.read_bytes() for file in brought)
     )
+
+
+@pytest.mark.agents("claude")
+def test_an_account_that_is_logged_out_in_mid_session_is_left_to_the_next_with_its_conversation(
+    lo, model, agent_repo, agent_home, base_env, claude_env
+) -> None:
+    expired = {"type": "authentication_error", "message": "OAuth token has expired. Please obtain a new token."}
+    refused = {"error": 401, "body": {"type": "error", "error": expired}, "times": 2}  # Claude Code asks twice
+    told = model({"claude": {"turns": [*BEGIN[:2], refused, *FINISH]}})
+    at = Field(lo, agent_repo, base_env | claude_env(told))
+    other = at.second_claude()
+    done = at.relay("start", GOAL, "--agent", "claude", "--then", other)
+    assert done.rc == 0, done
+    assert "its login is refused (Failed to authenticate. API Error: 401" in done.stderr
+    assert "sign in: put a valid key into CLAUDE_CODE_OAUTH_TOKEN" in done.stderr
+    assert f"goes on in its own session, in the account {other}, with all of its conversation" in done.stderr
+    at.assert_sound(legs=["claude", "claude"])
+    assert at.json("show")["contract"]["pause"]["reason"] == "signed-out"
+    asked = told.requests("claude")
+    assert [r["credential"] == fingerprint(FAKE) for r in asked] == [*[True] * 4, *[False] * len(FINISH)]
