@@ -1,6 +1,7 @@
 #!/bin/sh
 # An agent that costs a millisecond: it speaks the demo agent's language and does what is not done yet, so that a session
-# that was cut anywhere ends with the same files. Started as the demo agent is: -m MODULE --session-id ID, prompt on stdin.
+# that was cut anywhere ends with the same files. Started as the demo agent is: -m MODULE --session-id ID, prompt on stdin;
+# with --resume PAST --ask behind it, it only says what the next agent must know.
 #
 #   CHAOS_LOG    says what this agent has done, outside the repository: the witness of what may not be lost
 #   CHAOS_LOCK   held while an agent lives: a second one at the same time is a doubled leg
@@ -17,6 +18,14 @@ fail() { note '"type":"end","ok":false'; tell '"type":"end","ok":false'; exit 1;
 
 exec 9>>"$CHAOS_LOCK"
 flock -n 9 || witness "DOUBLED leg $RELAY_LEG"
+if [ "$7" = --ask ]; then
+	witness "leg $RELAY_LEG is asked"
+	cat "$RELAY_DEMO_HOME/sessions/$6.jsonl" >>"$transcript"
+	note '"type":"say","text":"{\"constraints\": [\"Keep made.txt\"]}"'
+	note '"type":"end","ok":true'
+	tell '"type":"end","ok":true'
+	exit
+fi
 witness "leg $RELAY_LEG begins"
 note "\"type\":\"session\",\"id\":\"$id\",\"cwd\":\"$PWD\""
 tell "\"type\":\"session\",\"id\":\"$id\""

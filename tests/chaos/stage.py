@@ -49,7 +49,7 @@ class Job:
     """Cut `command` at the point `at`, in the way `mode`; then resume, which is cut at `then` where that is given."""
 
     mode: str  # who is struck: "supervisor", "agent", "both", "full" (the disk), or "none", to only count
-    ends: str  # how the first leg ends: "limit" or "stays"
+    ends: str  # how the first leg ends: "limit", "stays", or "asks": as that, and it is asked what the next must know
     at: str = ""  # with "both": nothing; all points of this part are played
     then: int = 0  # the resume is cut again at its point of this number
     part: int = 0
@@ -302,7 +302,8 @@ class Stage:
 
     def environment(self, job: Job) -> dict[str, str]:
         names = {"RELAY_DEMO_HOME": "home", "CHAOS_LOG": "witness", "CHAOS_LOCK": "lock"}
-        return {**os.environ, "CHAOS_ENDS": job.ends} | {k: str(self.backstage / v) for k, v in names.items()}
+        ends = {"CHAOS_ENDS": "stays", "RELAY_DEMO_RESUMES": "1"} if job.ends == "asks" else {"CHAOS_ENDS": job.ends}
+        return {**os.environ, **ends} | {k: str(self.backstage / v) for k, v in names.items()}
 
     def next_command(self) -> list[str] | None:
         """What the program says is to be typed; None when the session is done."""
@@ -399,6 +400,7 @@ def judge(end: dict[str, Any], untouched: bool, *, after_power_cut: bool = False
         or not set(end["verdicts"][:-1]) <= {"superseded"}
         or end["verdicts"][-1:] not in ([], ["valid"]),
         "a contract was built twice for a leg": _built_twice(entries),
+        "a leg was asked twice": any(witness.count(w) > 1 for w in witness if w.endswith("is asked")),
         "a leg number was left out": sorted({e["leg"] for e in entries})
         != list(range(1, max(e["leg"] for e in entries) + 1)),
         f"git fsck: {end['fsck']}": end["fsck"] != "",
@@ -518,7 +520,8 @@ def _make_template(place: Path) -> None:
     (place / "file.txt").write_text("as it was\n")
     _git(place, "add", "-A")
     _git(place, "commit", "-q", "-m", "one")
-    for name, value in (("grace", "0"), ("hardLimit", "0"), ("termGrace", "0.3"), ("ackTimeout", "120")):
+    settings = {"grace": "0", "hardLimit": "0", "termGrace": "0.3", "ackTimeout": "120", "ownSession": "false"}
+    for name, value in settings.items():
         _git(place, "config", f"relay.{name}", value)
 
 

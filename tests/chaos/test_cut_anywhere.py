@@ -106,6 +106,15 @@ def test_a_supervisor_killed_at_any_point_after_a_limit_costs_nothing(company) -
     strike(company, "supervisor", "limit", [p for p in points[begin : end + 1] if p in real])
 
 
+def test_a_supervisor_killed_while_it_asks_the_agent_costs_nothing_and_asks_nobody_twice(company) -> None:
+    points = company.points("asks")  # else the run is as that of an agent which stays
+    begin, end = points.index("after journal snapshot-taken #1"), points.index("before journal contract-built #1")
+    asking = points[begin:end]
+    assert len(asking) > 50
+    always = ["after agent runs #2", "after journal asked #1", "after journal ask-over #1"]
+    strike(company, "supervisor", "asks", asking if ALL else {*always, *random.sample(asking, 4)})
+
+
 @pytest.mark.parametrize("part", SHARE)
 def test_an_agent_killed_at_any_point_costs_nothing(company, part) -> None:
     points = company.points("stays", with_agent=True)[part::PARTS]
