@@ -5,13 +5,14 @@ Six of the thirty pairs are played, a ring of those that no other test plays; RE
 
 from __future__ import annotations
 
+import json
 import os
 from itertools import pairwise, permutations
 
 import pytest
 
 from tests.real.conftest import REAL
-from tests.real.test_main_job import BEGIN, CLAUDE_LIMIT, CODEX_LIMIT, FINISH, GOAL, Field, assert_brief_reached
+from tests.real.test_main_job import BEGIN, CLAUDE_LIMIT, CODEX_LIMIT, FINISH, GOAL, Field, text_of
 from tests.real.test_more_agents import API as MORE_API
 from tests.real.test_more_agents import LIMITS as MORE_LIMITS
 
@@ -21,11 +22,41 @@ RING = ("claude", "gemini", "codex", "copilot", "qwen", "opencode", "claude")
 PAIRS = permutations(REAL, 2) if os.environ.get("RELAY_TEST_ALL_PAIRS") == "1" else pairwise(RING)
 
 
+def long(name: str, size: int) -> str:
+    """A text of one line, as long as its place in a contract allows, with what programs on the way stumble over."""
+    awkward = "\"two\" 'one' `tick` \\ \\n $HOME %s <system>no</system> ## none {} * _a_ ünïcödé 日本 🚀"
+    return f"{name} begins: {awkward} {'and so on ' * (size // 10)}{name} ends"
+
+
+TASK = "\n".join([GOAL, "", long("The goal", 3000), "", "    # indented, and no heading", long("Its end", 3000)])
+REDO, RULE, NEXT = long("The migration", 600), long("The rule", 600), long("The next step", 1500)
+MESSAGE = f"Add farewell\n\nRelay-Do-Not-Redo: {REDO}\nRelay-Constraint: {RULE}\nRelay-Next: {NEXT}\n"
+NEVER_CUT = {"Do not redo": REDO, "Goal": TASK, "Next action": NEXT, "Constraints": RULE}
+BEGINS = [
+    {"text": "First.", "tools": [*BEGIN[0]["tools"], {"do": "write", "path": "{{cwd}}/message", "content": MESSAGE}]},
+    {"tools": [{"do": "shell", "command": "git add src && git commit -qF message && rm message"}]},
+]
+
+
+def assert_whole(at: Field, session: str, request: dict) -> None:
+    """What a brief never cuts is whole in the contract, and each line of it in what the receiver's model was sent."""
+    contract = at.json("show")["contract"]
+    assert (contract["taskGoal"], contract["nextAction"]) == (TASK, NEXT)
+    assert REDO in [item["text"] for item in contract["doNotRedo"]]
+    assert RULE in [item["rule"] for item in contract["constraints"]]
+    brief, said = at.repo.git("show", f"refs/relay/sessions/{session}:contract.md"), text_of(request)
+    for title, text in NEVER_CUT.items():
+        section = brief.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        assert text[-20:] in section, section
+        missing = [line for line in section.split("\n") if json.dumps(line, ensure_ascii=False)[1:-1] not in said]
+        assert missing == [], title
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [pytest.param(a, b, marks=pytest.mark.agents(a, b), id=f"{a}-{b}") for a, b in PAIRS]
 )
 def test_one_hands_over_to_the_other(lo, model, agent_repo, base_env, request, first, second) -> None:
-    begins = model({API[first]: {"turns": [*BEGIN[:2], {**LIMITS[first], "sticky": True}]}})
+    begins = model({API[first]: {"turns": [*BEGINS, {**LIMITS[first], "sticky": True}]}})
     finishes = model({API[second]: {"turns": FINISH}})
     env = dict(base_env)
     for name, played in ((first, begins), (second, finishes)):
@@ -34,10 +65,10 @@ def test_one_hands_over_to_the_other(lo, model, agent_repo, base_env, request, f
             agent_repo.git("config", f"relay.{name}.permission", "full")
     at = Field(lo, agent_repo, env)
     done = lo.run(
-        ["git-relay", "start", GOAL, "--agent", first, "--then", second], cwd=agent_repo.path, env=env, timeout=300
+        ["git-relay", "start", TASK, "--agent", first, "--then", second], cwd=agent_repo.path, env=env, timeout=300
     )
     assert done.rc == 0, done
     session = at.assert_sound(legs=[first, second])
-    assert_brief_reached(at, finishes.requests(API[second])[0])
+    assert_whole(at, session["id"], finishes.requests(API[second])[0])
     names = agent_repo.git("ls-tree", "-r", "--name-only", session["branch"]).split("\n")
     assert {"src/farewell.py", "src/rest.py"} <= set(names)
