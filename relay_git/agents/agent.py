@@ -25,6 +25,11 @@ class Permission(StrEnum):
     FULL = "full"
 
 
+# What an agent is told lies in its private folder: as its stdin, or where its CLI is to read it from. Secrets are taken
+# out of both once the leg is over.
+PROMPT, TOLD = "prompt", "told.md"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a leg works: absolute paths.

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from relay_git.agents import shelf
 from relay_git.agents.agent import (
+    TOLD,
     Doing,
     Following,
     Found,
@@ -41,7 +42,6 @@ from relay_git.agents.transcript import Follower
 from relay_git.agents.unconfined import not_confined
 
 HISTORY = ".aider.chat.history.md"
-_PROMPT = "message.md"
 _MAX_HISTORY = 16 << 20
 _KEYS = (
     "OPENAI_API_KEY",
@@ -133,14 +133,14 @@ class Aider:
         argv = [str(ready.program), *_OPTIONS, f"--{'' if before else 'no-'}restore-chat-history"]
         argv += ["--chat-history-file", str(place.private_dir / f"{native_id}.md")]
         argv += ["--input-history-file", str(place.private_dir / "input-history")]
-        argv += ["--message-file", str(place.private_dir / _PROMPT)]
+        argv += ["--message-file", str(place.private_dir / TOLD)]
         grants: tuple[str, ...] = _GRANTS
         if not _ignored(place):
             argv += ["--map-tokens", "0"]
             grants += (_NO_MAP,)
         # A message that begins so would be a command to aider, or to the shell.
         words = f" {prompt}" if prompt.startswith(("/", "!")) else prompt
-        files = {_PROMPT: words.encode("utf-8", "replace"), f"{native_id}.md": before}
+        files = {TOLD: words.encode("utf-8", "replace"), f"{native_id}.md": before}
         # Where a provider's error names an address, it would be opened, with all questions answered by yes.
         return Launch(tuple(argv), b"", {"BROWSER": "true"}, grants, files, native_id)
 

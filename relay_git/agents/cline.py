@@ -17,6 +17,7 @@ from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
 from relay_git.agents.agent import (
+    TOLD,
     Doing,
     Ended,
     Following,
@@ -45,7 +46,6 @@ from relay_git.agents.rewritten import Rewritten
 from relay_git.agents.unconfined import full_grants, not_confined
 from relay_git.session import SessionRecord
 
-_BRIEF = "task.md"
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "kilocode.kilo-code")
 _OURS = re.compile(r"[0-9a-f-]{36}")
 # The sessions of a leg lie in its private folder, below the name that we chose for it.
@@ -84,13 +84,13 @@ class Cline:
         if permission is not Permission.FULL:
             return Unsupported(_WHY)
         native_id = str(uuid.uuid4())
-        argv = (str(ready.program), "--json", pointer(place.private_dir / _BRIEF))
+        argv = (str(ready.program), "--json", pointer(place.private_dir / TOLD))
         more = {
             "CLINE_SESSION_BACKEND_MODE": "local",
             "CLINE_NO_AUTO_UPDATE": "1",
             _SESSIONS: str(place.private_dir / native_id),
         }
-        return Launch(argv, b"", more, full_grants(self.name), {_BRIEF: prompt.encode("utf-8", "replace")}, native_id)
+        return Launch(argv, b"", more, full_grants(self.name), {TOLD: prompt.encode("utf-8", "replace")}, native_id)
 
     def resume(
         self, place: Place, native_id: str, prompt: str, ready: Ready, permission: Permission, env: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Telling the user what happens: one live line on a terminal, plain lines otherwise, always on stderr.
+"""Telling the user what happens: one live line on a terminal, plain lines otherwise, always on stderr, never a secret.
 
 Once the terminal has been lent to an agent's TUI nothing is told but by the terminal itself, until the run is over.
 """
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from relay_git.supervisor.terminal import Terminal
+
+
+def _shown(text: str) -> str:
+    """The text as it can be shown: what the user sees is often a log too."""
+    from relay_git.contract.redact import redact
+
+    return redact(printable(text))[0]
 
 
 def _print(line: str) -> None:
@@ -101,7 +108,7 @@ class ConsoleTeller:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        line = printable(text)
+        line = _shown(text)
         self._keep(line)
         if (self._inside and self._terminal is not None and self._terminal.was_lent) or self._is_elsewhere:
             return
@@ -113,7 +120,7 @@ class ConsoleTeller:
 
     def live(self, leg: int, agent: str, doing: str, quota: str = "") -> None:
         """What the agent is at right now; on a terminal it takes the place of what was said before."""
-        told = (leg, agent, printable(doing).replace("\n", " ")[:200], printable(quota))
+        told = (leg, agent, _shown(doing).replace("\n", " ")[:200], printable(quota))
         before = (self._leg, self._agent, self._doing, self._quota)
         if told == before:
             return
@@ -133,9 +140,7 @@ class ConsoleTeller:
 
     def _keep(self, line: str) -> None:
         if self._file is not None:
-            from relay_git.contract.redact import redact
-
-            keep(self._file, redact(line)[0])
+            keep(self._file, line)
 
     def _line(self) -> Text:
         """The live line in the width that there is: what the agent is doing gives way first."""

@@ -50,7 +50,7 @@ def take_out(repo: Repo) -> None:
 
 
 def _keep_open(keep: Path) -> None:
-    """A folder there; an empty file, as earlier versions made it, gives way, and whatever else is there does as well."""
+    """A folder there; an empty file, as earlier versions made it, gives way; whatever else is there does as well."""
     if _bytes(keep) == b"":
         keep.unlink()
     with contextlib.suppress(FileExistsError):

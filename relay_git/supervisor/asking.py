@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relay_git.agents import find_agent
-from relay_git.agents.agent import Askable, Launch, Unready, Unsupported
+from relay_git.agents.agent import PROMPT, Askable, Launch, Unready, Unsupported
 from relay_git.contract import answer
 from relay_git.contract.answer import Answer, Found
 from relay_git.contract.canonical import Malformed
@@ -37,7 +37,7 @@ from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
-_PROMPT, _KEPT = "prompt", "answer"  # in the private folder of the asking, which lies in that of the leg
+_KEPT = "answer"  # in the private folder of the asking, which lies in that of the leg
 MOST_TOKENS = 8000  # of output; a whole answer has about 2,000
 _STEP = 0.05
 _CUT_OFF = "the agent was asked what the next one must know; git relay ended before it had answered"
@@ -93,7 +93,7 @@ def heard(run: Run) -> Heard:
         notes = tuple(Note(Kind(kind), str(text), run.tip.entry.leg, answer.SOURCE) for kind, text in body["notes"])
         return Heard(notes, tuple(map(str, body["losses"])))
     except (OSError, ValueError, TypeError, KeyError):
-        return Heard(losses=(_CUT_OFF,) if (_private(run) / _PROMPT).exists() else ())
+        return Heard(losses=(_CUT_OFF,) if (_private(run) / PROMPT).exists() else ())
 
 
 def _is_due(run: Run, record: SessionRecord) -> bool:
@@ -124,7 +124,7 @@ def _start(run: Run, plan: Launch, past: Past) -> Watcher:
     around, entry, private = run.around, run.tip.entry, _private(run)
     make_private(private)
     (private / _KEPT).unlink(missing_ok=True)
-    for name, data in {**plan.files, _PROMPT: plan.stdin}.items():
+    for name, data in {**plan.files, PROMPT: plan.stdin}.items():
         write_private(private / name, data)
     theirs = without_local_env(run.env_of(run.account))
     env = {name: value for name, value in theirs.items() if name not in plan.drop_env}
@@ -134,8 +134,7 @@ def _start(run: Run, plan: Launch, past: Past) -> Watcher:
     if around.terminal is not None:
         around.terminal.tell(f"{told}, for {around.settings.ask_timeout:.0f} s at most")
     log = around.repo.log_dir(run.session) / f"ask-{entry.leg}-{entry.agent}"
-    words, most = private / _PROMPT, around.settings.log_bytes
-    started = process.start(plan.argv, run.worktree, env, words, log, run.mark, most)
+    started = process.start(plan.argv, run.worktree, env, private / PROMPT, run.log(log), run.mark)
     return Watcher(run, run.account, started, plan.native_id, past=past.after(plan))
 
 

@@ -50,15 +50,15 @@ def _set_up(run: Run, leg: int, log: Path) -> str:
     around, deadline = run.around, time.monotonic() + LIMIT
     around.teller.say(f"setting up: {printable(around.settings.setup)}")
     argv, env = ("sh", "-c", around.settings.setup), without_local_env(around.env)
-    started = process.start(argv, run.worktree, env, Path(os.devnull), log, run.mark, around.settings.log_bytes)
+    started = process.start(argv, run.worktree, env, Path(os.devnull), run.log(log), run.mark)
     try:
         while (status := started.poll()) is None:
             if around.stop.is_set() or time.monotonic() > deadline:
                 return f"it did not end within {LIMIT:.0f} s"
-            for line in started.lines():
+            for line in started.output.lines():
                 around.teller.live(leg, "setup", line.decode("utf-8", "replace").strip())
             time.sleep(_STEP)
-        started.drain(1.0)
+        started.output.drain(1.0)
         return "" if status == 0 else f"it ended with status {status}: {started.complaint() or 'no message'}"
     finally:
         started.end(around.settings.term_grace)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import AGENTS, find_agent
-from relay_git.agents.agent import Identified
+from relay_git.agents.agent import PROMPT, TOLD, Identified
 from relay_git.agents.leftovers import masks
 from relay_git.contract.build import Identity, Party, Previous, build
 from relay_git.contract.lifecycle import Event, State
@@ -36,6 +36,7 @@ from relay_git.supervisor.run import Run, base_of
 from relay_git.supervisor.watch import Watcher
 
 STARTED_AS = "started-as"  # in the private folder of a leg: written just before it starts
+BRIEF = "brief.md"  # in the hook's folder: what a TUI is told, which is to read it itself
 
 
 def make_ready() -> None:
@@ -105,11 +106,27 @@ def fence(run: Run, watcher: Watcher | None) -> None:
             hint=f"end them, then: git relay handoff {run.session}",
         )
     pause.lower_flag(run)
+    _clean_words(run)
     _clear_masks(run)
     dead = worktree.clear_dead_locks(run.around.repo, run.session)
     dead += debris.break_locks(run.around.repo.common_dir, refs_of(run.session))
     if dead:
         run.around.teller.say(f"a git that was ended had left its lock ({', '.join(dead)}); it is removed")
+
+
+def _clean_words(run: Run) -> None:
+    """Take the secrets out of what the agent of a leg that is over was told; the task stays whole until one has it."""
+    told = [run.hook_dir / BRIEF, *(file for name in (PROMPT, TOLD) for file in run.spool.glob(f"leg-*/**/{name}"))]
+    if run.tip.entry.event is not Event.STARTED:
+        told.append(run.spool / "task")
+    for file in told:
+        # An agent that may write there may have put anything in a file's place.
+        if file.is_symlink() or not file.is_file():
+            continue
+        said = file.read_bytes()
+        kept = run.clean(said.decode("utf-8", "replace")).encode("utf-8", "replace")
+        if kept != said:
+            write_private(file, kept)
 
 
 def refs_of(session: SessionId) -> tuple[str, ...]:
@@ -244,7 +261,7 @@ def log_dir(run: Run, leg: int, agent: str) -> Path:
 
 
 def task(run: Run, previous: Previous | None = None) -> str:
-    """The user's task, verbatim, as `start` kept it; where the spool was cleaned, what a contract or the title has."""
+    """The user's task, verbatim until a leg was over; where the spool was cleaned, what a contract or the title has."""
     try:
         return (run.spool / "task").read_text("utf-8", "replace")
     except OSError:
@@ -256,6 +273,7 @@ def _said_in_the_tui(run: Run, record: SessionRecord) -> str:
     """The task of a session that was begun without one: what the user first told the agent. It is kept as the task."""
     words = next((said for said in record.prompts if said.strip()), "")
     if words:
+        words = run.clean(words)
         write_private(run.spool / "task", words.encode("utf-8", "replace"))
     return words or "The user began without a task in words; see what was done so far."
 

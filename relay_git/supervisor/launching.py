@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 
 from relay_git.agents import find_agent
-from relay_git.agents.agent import Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
+from relay_git.agents.agent import PROMPT, Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
 from relay_git.agents.services import SERVICES
 from relay_git.errors import AgentError, RelayError
 from relay_git.git import hooks, room, worktree
@@ -64,7 +64,7 @@ def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None 
     pause.lower_flag(run)  # no word from the last leg may be left
     for name, data in plan.files.items():
         write_private(place.private_dir / name, data)
-    write_private(place.private_dir / "prompt", plan.stdin)
+    write_private(place.private_dir / PROMPT, plan.stdin)
     own_session.note(place.private_dir, past)
     with worktree.alone(around.repo):
         hook = hooks.install(hooks.plan(around.repo, place.worktree))
@@ -75,7 +75,7 @@ def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None 
     named = hooks.identity(around.repo.session_git(run.session)) if plan.hides_git_config else None
     env |= {"RELAY_LEG": str(leg)} | hooks.environment(hook, ourselves, named) | dict(plan.env)
     log = handoff.log_dir(run, leg, agent.name)
-    words = place.private_dir / "prompt"
+    words = place.private_dir / PROMPT
     # The journal tells of a start when there is a pid: should we die before that, this says whose the work is.
     write_private(place.private_dir / handoff.STARTED_AS, plan.native_id.encode())
     with contextlib.ExitStack() as over:
@@ -86,7 +86,7 @@ def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None 
             started: LegProcess = around.terminal.start(plan.argv, place.worktree, env, run.mark)
             since = words.stat().st_mtime  # by the clock of the files that it is compared with
         else:
-            started = process.start(plan.argv, place.worktree, env, words, log, run.mark, around.settings.log_bytes)
+            started = process.start(plan.argv, place.worktree, env, words, run.log(log), run.mark)
             since = None
         started.afterwards(over.pop_all().close)
     return Watcher(
@@ -144,6 +144,6 @@ def _plan(
         return agent.launch(place, prompt, ready, permission, env)
     if not isinstance(agent, HasTui):
         return Unsupported("git relay cannot start its TUI yet")
-    brief_file = run.hook_dir / "brief.md"
+    brief_file = run.hook_dir / handoff.BRIEF
     write_private(brief_file, prompt.encode("utf-8", "replace"))
     return agent.launch_tui(place, brief_file if prompt else None, ready, permission, env)

@@ -78,6 +78,9 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
     worktree.check_place(repo)
     title = redact(printable(order.task.split("\n", 1)[0]), around.redaction)[0].strip()[:_TITLE] or "at the terminal"
     session, first = _fresh_id(store, title), Account.parse(order.agent)
+    if found := redact(order.task, around.redaction)[1]:
+        told = "the first agent is told it, contracts and later agents are not"
+        around.teller.say(f"note: the task holds what looks like a secret ({', '.join(sorted(found))}): {told}")
     entry = Entry(
         session_id=session,
         state=State.RUNNING,

@@ -1,9 +1,8 @@
 """One agent process and everything that it starts: begun, heard, frozen, ended and proven gone.
 
 Promise: the tree is known by more than its leader: group, session, children, and the session's mark in the environment,
-which a double fork inherits. A process is named by pid and start time, never by pid alone. Output is read as it comes,
-whatever its size or shape, so that no flood blocks the agent or fills memory or disk. This is the only room beside
-`git` that starts processes.
+which a double fork inherits. A process is named by pid and start time, never by pid alone. This is the only room
+beside `git` that starts processes.
 """
 
 from __future__ import annotations
@@ -11,18 +10,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
 
 import psutil
 
@@ -30,12 +25,9 @@ from relay_git.errors import AgentError, printable
 from relay_git.git.repo import make_private
 from relay_git.git.run import OWN_READERS
 from relay_git.session import SessionId
+from relay_git.supervisor.output import Log, Output
 from relay_git.supervisor.patience import Patience
 
-LINE_BYTES = 1 << 20
-_QUEUE_BATCHES = 128  # each holds the lines of one read: 64 KiB, or one line of at most LINE_BYTES
-_PATIENCE = 2.0  # seconds that a reader waits for us before it drops lines, so that no flood blocks the agent for good
-_TAIL_LINES = 40
 _CLOCK_STEP = 2_000  # milliseconds by which a start time may seem to move when the clock is set
 _SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _MARK, _MARK_PLACE = "RELAY_SESSION", "RELAY_DIR"
@@ -94,42 +86,20 @@ class Ground:
 class LegProcess:
     """An agent's process: its output as lines, its exit status, and its tree."""
 
-    def __init__(self, popen: Child, mark: Mark, log: Path = Path(), log_bytes: int = 0) -> None:
+    def __init__(self, popen: Child, mark: Mark, log: Log | None = None) -> None:
         self._popen, self._mark = popen, mark
         self.pid = popen.pid
         self.started = _start_time(popen.pid)
-        self.dropped_lines = 0
+        self.output = Output(popen.stdout, popen.stderr, log)
         self._afterwards: list[Callable[[], None]] = []
-        self._lines: queue.Queue[list[bytes]] = queue.Queue(_QUEUE_BATCHES)
-        self._errors: deque[bytes] = deque(maxlen=_TAIL_LINES)
-        pipes = ((popen.stdout, "stdout", self._take), (popen.stderr, "stderr", self._errors.extend))
-        self._threads = tuple(
-            threading.Thread(target=self._pump, args=(pipe, log / name, log_bytes, take), daemon=True)
-            for pipe, name, take in pipes
-            if pipe is not None  # at the terminal there are none
-        )
-        for thread in self._threads:
-            thread.start()
 
     def poll(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
         return self._popen.poll()
 
-    def lines(self) -> Iterator[bytes]:
-        """What stdout said since the last call, line by line."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                yield from self._lines.get_nowait()
-
-    def drain(self, seconds: float) -> None:
-        """Wait for the end of the pipes; a descendant that holds one open is waited for no longer than that."""
-        deadline = time.monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-
     def complaint(self) -> str:
         """The last words on stderr, one line, fit for a message."""
-        said = [line.decode("utf-8", "replace").strip() for line in list(self._errors)]
+        said = [line.decode("utf-8", "replace").strip() for line in self.output.last_errors()]
         return printable(" / ".join(s for s in said[-3:] if s))[:300]
 
     def freeze(self) -> None:
@@ -168,47 +138,17 @@ class LegProcess:
         self._afterwards.append(done)
 
     def close(self) -> None:
-        """Let go of the pipes; one that a descendant still holds open is left to its reader."""
+        """Do what is to be done when the leg is over, and let go of the pipes."""
         while self._afterwards:
             self._afterwards.pop()()
-        self.drain(1.0)
-        for pipe in (self._popen.stdout, self._popen.stderr):
-            if pipe is not None and not any(t.is_alive() for t in self._threads):
-                pipe.close()
-
-    def _pump(self, pipe: IO[bytes], log: Path, room: int, take: Callable[[list[bytes]], object]) -> None:
-        line, too_long = b"", False
-        with contextlib.suppress(OSError, ValueError), open(log, "ab", buffering=0, opener=_private) as out:
-            while chunk := os.read(pipe.fileno(), 1 << 16):
-                if room > 0:
-                    # A full disk must not stop the agent: what the log cannot hold is still heard.
-                    with contextlib.suppress(OSError):
-                        out.write(chunk[:room])
-                    room -= len(chunk)
-                *whole, line = (line + chunk).split(b"\n")
-                if too_long and whole:
-                    del whole[0]
-                    too_long = False
-                if whole:
-                    take(whole)
-                if len(line) > LINE_BYTES:
-                    self.dropped_lines += not too_long
-                    line, too_long = b"", True
-
-    def _take(self, lines: list[bytes]) -> None:
-        try:
-            self._lines.put(lines, timeout=_PATIENCE)
-        except queue.Full:
-            self.dropped_lines += len(lines)
+        self.output.close()
 
 
-def start(
-    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: Path, log: Path, mark: Mark, log_bytes: int
-) -> LegProcess:
+def start(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: Path, log: Log, mark: Mark) -> LegProcess:
     """Start a leg in a session of its own, its prompt as a file on stdin; raises AgentError where it cannot be."""
     _adopt_orphans()
     try:
-        make_private(log)
+        make_private(log.folder)
         with stdin.open("rb") as prompt:
             popen = subprocess.Popen(
                 argv,
@@ -221,7 +161,7 @@ def start(
             )
     except OSError as error:
         raise _not_started(argv[0], error) from error
-    return LegProcess(popen, mark, log, log_bytes)
+    return LegProcess(popen, mark, log)
 
 
 def start_at_terminal(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], terminal: int, mark: Mark) -> Child:
@@ -409,10 +349,6 @@ def _alive(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     return False
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> None:

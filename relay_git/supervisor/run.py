@@ -28,6 +28,7 @@ from relay_git.quota.entry import Account
 from relay_git.session import LimitNotice, SessionId
 from relay_git.supervisor.accounts import Accounts
 from relay_git.supervisor.meter import Meter
+from relay_git.supervisor.output import Log
 from relay_git.supervisor.process import Mark
 from relay_git.supervisor.settings import Settings
 from relay_git.supervisor.terminal import Terminal
@@ -141,7 +142,7 @@ class Run:
         after = step(self.state, event)
         entry = replace(self.tip.entry, state=after, event=event, at=stamp(self.around.now()), **changes)
         # A reason quotes what an agent said on stderr, and refs must hold no secret.
-        clean = self._clean
+        clean = self.clean
         passed = tuple(PassedOver(one.agent, clean(one.reason)) for one in entry.passed_over)
         entry = replace(entry, reason=clean(entry.reason), stands=clean(entry.stands), passed_over=passed)
         if event in _ANNOUNCING:
@@ -162,8 +163,13 @@ class Run:
             store.move([RefUpdate(ref, self.tip.oid, ZERO)], "relay: put back")
             self.note("the session's journal was gone, its ref was deleted, and was put back")
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """The text without secrets, as all that is kept of a session."""
         return redact(text, self.around.redaction)[0]
+
+    def log(self, folder: Path) -> Log:
+        """A log in this folder, within the user's bounds."""
+        return Log(folder, self.around.settings.log_bytes, self.clean)
 
 
 def begin(around: Surroundings, entry: Entry, also: tuple[RefUpdate, ...] = ()) -> Run:

@@ -130,9 +130,9 @@ class Watcher:
         """Read everything that is new and say how things stand."""
         status = self.process.poll()
         if status is not None:
-            self.process.drain(2.0)
+            self.process.output.drain(2.0)
         said = False
-        for line in self.process.lines():
+        for line in self.process.output.lines():
             said = True
             for heard in self.agent.hear(line, Moment(self._run.around.now())):
                 self._hear(heard)

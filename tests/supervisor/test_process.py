@@ -13,7 +13,8 @@ import pytest
 from relay_git.errors import AgentError
 from relay_git.session import SessionId
 from relay_git.supervisor import process
-from relay_git.supervisor.process import LINE_BYTES, Mark
+from relay_git.supervisor.output import LINE_BYTES, Log
+from relay_git.supervisor.process import Mark
 
 DOUBLE_FORK = """
 import os, sys, time
@@ -34,11 +35,11 @@ def begin(tmp_path):
     mark = Mark(SessionId("s-1"), tmp_path / "relay")
     begun = []
 
-    def make(code: str, *args: str, log_bytes: int = 1 << 20):
+    def make(code: str, *args: str, log_bytes: int = 1 << 20, clean=str):
         prompt = tmp_path / "prompt"
         prompt.write_text("do it\n")
         argv = (sys.executable, "-c", code, *args)
-        leg = process.start(argv, tmp_path, dict(os.environ), prompt, tmp_path / "log", mark, log_bytes)
+        leg = process.start(argv, tmp_path, dict(os.environ), prompt, Log(tmp_path / "log", log_bytes, clean), mark)
         begun.append(leg)
         return leg
 
@@ -56,8 +57,8 @@ def wait_until(true, seconds: float = 20.0) -> None:
 
 def heard(leg) -> list[bytes]:
     wait_until(lambda: leg.poll() is not None)
-    leg.drain(5)
-    return list(leg.lines())
+    leg.output.drain(5)
+    return list(leg.output.lines())
 
 
 def test_the_prompt_comes_by_stdin_and_then_its_end(begin) -> None:
@@ -90,7 +91,7 @@ def test_a_child_that_left_group_session_and_environment_is_found_and_leaves_no_
 
 def test_a_process_deaf_to_term_is_killed(begin) -> None:
     leg = begin(DEAF)
-    wait_until(lambda: list(leg.lines()) == [b"deaf"])
+    wait_until(lambda: list(leg.output.lines()) == [b"deaf"])
     assert leg.end(0.2) == ()
     assert leg.poll() == -9
 
@@ -116,12 +117,12 @@ def test_a_frozen_tree_does_nothing_until_it_is_thawed(begin, tmp_path) -> None:
 
 
 def test_a_flood_is_bounded_on_disk_and_in_lines_and_does_not_block(begin, tmp_path) -> None:
-    code = f"import sys\nfor _ in range(40): sys.stdout.write('x' * {LINE_BYTES // 2 + 1} * 3 + '\\n')\nprint('end')"
+    code = f"for size in [{LINE_BYTES // 2 + 1} * 3] * 40 + [999] * 999: print('x' * size)\nprint('end')"
     leg = begin(code, log_bytes=1 << 16)
     lines = heard(leg)
     assert lines[-1] == b"end"
     assert max(map(len, lines)) <= LINE_BYTES
-    assert leg.dropped_lines == 40
+    assert leg.output.dropped_lines == 40
     assert (tmp_path / "log" / "stdout").stat().st_size == 1 << 16
     assert (tmp_path / "log" / "stdout").stat().st_mode & 0o777 == 0o600
 
@@ -129,8 +130,8 @@ def test_a_flood_is_bounded_on_disk_and_in_lines_and_does_not_block(begin, tmp_p
 def test_a_grandchild_that_holds_the_pipe_does_not_hold_us(begin) -> None:
     leg = begin("import subprocess; subprocess.Popen(['sleep', '300']); print('done', flush=True)")
     wait_until(lambda: leg.poll() is not None)
-    leg.drain(0.3)
-    assert list(leg.lines()) == [b"done"]
+    leg.output.drain(0.3)
+    assert list(leg.output.lines()) == [b"done"]
     assert leg.end(2) == ()
 
 
@@ -146,4 +147,13 @@ def test_a_program_that_is_not_there_is_an_agent_error(tmp_path) -> None:
     (tmp_path / "prompt").write_text("")
     mark = Mark(SessionId("s"), Path("/r"))
     with pytest.raises(AgentError, match="could not be started"):
-        process.start(("/no/such",), tmp_path, {}, tmp_path / "prompt", tmp_path / "log", mark, 1)
+        process.start(("/no/such",), tmp_path, {}, tmp_path / "prompt", Log(tmp_path / "log", 1, str), mark)
+
+
+def test_what_the_log_keeps_is_made_clean_and_what_is_heard_is_not(begin, tmp_path) -> None:
+    code = "import sys; print('a key'); print('no end: key', end=''); sys.stderr.buffer.write(b'key key\\n\\xff key')"
+    leg = begin(code, clean=lambda said: said.replace("key", "***"))
+    assert heard(leg) == [b"a key"]
+    assert (tmp_path / "log" / "stdout").read_bytes() == b"a ***\nno end: ***"
+    assert (tmp_path / "log" / "stderr").read_bytes() == b"*** ***\n\xff ***"
+    assert leg.complaint() == "key key"
