@@ -325,6 +325,14 @@ class HasTui(Protocol):
         """
 
 
+@runtime_checkable
+class MetersItsTui(Protocol):
+    """An agent whose TUI tells elsewhere than in its transcript how much is used."""
+
+    def metered(self, private: Path) -> tuple[QuotaReading, ...]:
+        """What it told last, by what it keeps in the leg's private folder."""
+
+
 def is_plain(native_id: str) -> bool:
     """Whether an id that a tool or its transcript told can stand in a command line, and be nothing else there."""
     return re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", native_id) is not None

@@ -44,12 +44,14 @@ from relay_git.agents.agent import (
 from relay_git.agents.claude_limits import event_notice, retry_notice, stdout_notice
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.claude_sandbox import sandbox_settings
+from relay_git.agents.claude_status import status_line, status_readings
 from relay_git.agents.draft import cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
+from relay_git.session import QuotaReading
 
 SETTINGS_FILE = "claude-settings.json"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -173,7 +175,8 @@ class Claude:
             return settings
         argv += ["--settings", str(place.private_dir / SETTINGS_FILE)]
         argv += ["--", pointer(brief)] if brief is not None else []
-        files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place), indent=1).encode()}
+        status = status_line(place.private_dir, _settings_files(place.worktree, env))
+        files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place) | status, indent=1).encode()}
         more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}
         return Launch(tuple(argv), b"", more, grants, files, native_id, ends_turn=True)
 
@@ -182,6 +185,10 @@ class Claude:
         found = shelf.files(_folder(worktree, env), 0, _id_in_name)
         here = str(worktree)
         return shelf.newest(found, since, lambda path: any(r.get("cwd") == here for r in shelf.head(path)))
+
+    def metered(self, private: Path) -> tuple[QuotaReading, ...]:
+        """What its status line was told last of how much is used."""
+        return status_readings(private)
 
     def home(self, env: Mapping[str, str]) -> Path:
         """The folder that holds its configuration, login and sessions."""
@@ -271,6 +278,12 @@ def config_dir(env: Mapping[str, str]) -> Path:
     """The folder that holds Claude Code's settings, login and transcripts."""
     chosen = env.get("CLAUDE_CONFIG_DIR")
     return Path(chosen) if chosen else home(env) / ".claude"
+
+
+def _settings_files(worktree: Path, env: Mapping[str, str]) -> tuple[Path, ...]:
+    """The user's own settings that count in a folder, what outranks first."""
+    there = worktree / ".claude"
+    return (there / "settings.local.json", there / "settings.json", config_dir(env) / "settings.json")
 
 
 def _folder(worktree: Path, env: Mapping[str, str]) -> Path:

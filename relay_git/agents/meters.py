@@ -3,7 +3,7 @@
 Promise: an absurd value is no reading: a share below zero, above ten or that is no number, a window without a reset.
 Nothing raises on any value.
 
-Formats: Claude Code 2.1.332 `rate_limit_info` (stdout, transcript); Codex 0.171.0
+Formats: Claude Code 2.1.332 `rate_limit_info` (stdout, transcript), `rate_limits` (status line); Codex 0.171.0
 `rate_limits` of `token_count`; Copilot CLI `quotaSnapshots`.
 """
 
@@ -59,6 +59,21 @@ def _claude(windows: Record, at: datetime | None, source: str) -> Iterator[Quota
         window, known = jsonl.record(value), jsonl.text(name)
         resets_at = jsonl.epoch_time(window.get("resetsAt"))
         if found := reading(known, window.get("utilization"), at, resets_at, minutes_of(known), source):
+            yield found
+
+
+def claude_status(limits: Record, at: datetime) -> tuple[QuotaReading, ...]:
+    """What the `rate_limits` of Claude Code's status line say: percents, and moments as numbers or as text."""
+    return tuple(_claude_status(limits, at))
+
+
+def _claude_status(limits: Record, at: datetime) -> Iterator[QuotaReading]:
+    for name, value in list(limits.items())[:_MOST_WINDOWS]:
+        window, known = jsonl.record(value), jsonl.text(name)
+        used, until = window.get("used_percentage"), window.get("resets_at")
+        share = used / 100 if isinstance(used, int | float) and not isinstance(used, bool) else None
+        resets_at = jsonl.epoch_time(until) or jsonl.iso_time(until)
+        if found := reading(known, share, at, resets_at, minutes_of(known), "Claude Code's status line"):
             yield found
 
 

@@ -19,6 +19,7 @@ from relay_git.agents.agent import (
     Identified,
     Limited,
     Metered,
+    MetersItsTui,
     Retrying,
 )
 from relay_git.agents.moments import Moment
@@ -113,6 +114,7 @@ class Watcher:
         # At the terminal silence is no hang: it may be the user who is silent.
         self._pulse = Pulse(process, settings.hang_timeout if since is None else 0, settings.max_wait)
         self._since, self._search = since, Patience(0)
+        self._meter_due, self._metered = Patience(0), tuple[QuotaReading, ...]()
         self._lost: tuple[str, ...] = ()
         self._env = run.env_to_read(account)
         self._follower: Following | None = None
@@ -138,6 +140,7 @@ class Watcher:
                 self._hear(heard)
         if self._since is not None:
             self._find(self._since)
+            self._look_at_the_meter()
         self._follow(ended=status is not None)
         self._hear_service()
         run = self._run
@@ -223,6 +226,14 @@ class Watcher:
             notice = headers.notice(answer.headers, answer.status, now)
             if notice is not None and notice.kind in _LASTING:
                 self._run.around.meter.refused(self.account, notice)
+
+    def _look_at_the_meter(self) -> None:
+        if self._meter_due.is_over and isinstance(self.agent, MetersItsTui):
+            self._meter_due = Patience(1.0)
+            readings = self.agent.metered(self._run.place(self._leg, self.agent.name).private_dir)
+            if readings != self._metered:
+                self._metered = readings
+                self._meter(readings)
 
     def _find(self, since: float) -> None:
         """In a TUI the user may begin another of the tool's sessions at any moment, or go back to one."""

@@ -210,6 +210,8 @@ def test_an_absurd_share_is_no_reading(used: object) -> None:
     assert meters.claude_event(info, NOW, "") == ()
     percent = used * 100 if isinstance(used, float) else used
     assert meters.codex({"primary": {"used_percent": percent, "resets_at": later.timestamp()}}, NOW) == ()
+    status = {"used_percentage": percent, "resets_at": later.timestamp()}
+    assert meters.claude_status({"five_hour": status}, NOW) == ()
 
 
 def test_a_window_without_a_reset_or_seen_at_no_known_time_is_no_reading() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from relay_git.agents import AGENTS
-from relay_git.agents.agent import HasTui, Launch, Permission, Place, Ready, Unsupported
+from relay_git.agents.agent import HasTui, Launch, MetersItsTui, Permission, Place, Ready, Unsupported
 from tests.agents.test_adapters import make_place
 
 TUIS = sorted(name for name, agent in AGENTS.items() if isinstance(agent, HasTui))
@@ -155,3 +156,59 @@ def test_a_broken_transcript_is_passed_over(name: str, tmp_path: Path) -> None:
     file.write_bytes(b"\xff\x00 not json\n")
     os.utime(file, (1_002, 1_002))
     assert live(name, tmp_path) == "good"
+
+
+LIMITS = {"five_hour": {"used_percentage": 80, "resets_at": 1796033560}, "seven_day": {"used_percentage": 26.7}}
+
+
+def status_line(place: Place, home: Path) -> dict[str, str]:
+    """The status line that a TUI of Claude Code is started with."""
+    env = {"HOME": str(home), "IS_SANDBOX": "1"}
+    launch = AGENTS["claude"].launch_tui(place, None, TOOL, Permission.SANDBOX, env)
+    assert isinstance(launch, Launch)
+    return json.loads(launch.files["claude-settings.json"]).get("statusLine", {})
+
+
+def run(command: str, said: str) -> str:
+    done = subprocess.run(["sh", "-c", command], input=said, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def metered(place: Place) -> list[tuple[str, float]]:
+    claude = AGENTS["claude"]
+    assert isinstance(claude, MetersItsTui)
+    return [(one.window, one.used) for one in claude.metered(place.private_dir)]
+
+
+def test_the_users_own_status_line_is_shown_and_what_it_is_told_of_quota_is_heard(place: Place, tmp_path: Path) -> None:
+    own = {"type": "command", "padding": 0, "command": "tr '[:lower:]' '[:upper:]' && printf \"it's mine\""}
+    for folder, line in ((tmp_path / ".claude", {"command": "echo outranked"}), (place.worktree / ".claude", own)):
+        folder.mkdir(parents=True)
+        (folder / "settings.json").write_text(json.dumps({"statusLine": line}))
+    place.private_dir.mkdir(parents=True, exist_ok=True)
+    line = status_line(place, tmp_path)
+    assert line["padding"] == 0
+    assert metered(place) == []
+    assert run(line["command"], json.dumps({"rate_limits": LIMITS})).startswith('{"RATE_LIMITS"')
+    assert metered(place) == [("five_hour", 0.8)], "a window without a reset is none"
+    assert [(f.name, oct(f.stat().st_mode & 0o777)) for f in place.private_dir.iterdir()] == [
+        ("claude-status.json", "0o600")
+    ]
+    # What is no word of Claude Code's own is heard of as nothing, and what is far too long is not kept.
+    assert run(line["command"], "x" * 70_000).endswith("X\nit's mine")
+    assert metered(place) == [("five_hour", 0.8)]
+    for said in ("", "[]", '{"rate_limits": [7]}', '{"rate_limits": {"five_hour": {"used_percentage": 1e400}}}'):
+        run(line["command"], said)
+        assert metered(place) == []
+
+
+def test_without_a_status_line_of_the_users_nothing_is_shown_and_one_of_another_kind_is_left_alone(
+    place: Place, tmp_path: Path
+) -> None:
+    place.private_dir.mkdir(parents=True, exist_ok=True)
+    assert run(status_line(place, tmp_path)["command"], json.dumps({"rate_limits": LIMITS})) == ""
+    assert metered(place) == [("five_hour", 0.8)]
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text('{"statusLine": {"type": "built-in"}}')
+    assert status_line(place, tmp_path) == {}

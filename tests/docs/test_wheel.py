@@ -16,6 +16,7 @@ def test_the_wheel_holds_the_hook_the_manual_page_and_the_licence(tmp_path: Path
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     for wanted in (
         "relay_git/hooks/post-commit",
+        "relay_git/hooks/status-line",
         "share/man/man1/git-relay.1",
         "licenses/LICENSE",
     ):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import ItemsView
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,10 @@ FINISH = [
     {"text": "All is done."},
     {"text": "You are welcome."},
 ]
+SETTINGS = {
+    "permissions": {"defaultMode": "acceptEdits"},
+    "statusLine": {"type": "command", "command": "echo my own line"},
+}
 TITLE = {"when": "Do not answer the request", "reply": {"text": "Farewell"}}
 
 
@@ -57,7 +63,7 @@ def seat(lo, agent_repo, agent_home, base_env, claude_env, codex_env):
         claude = {"hasCompletedOnboarding": True, "theme": "dark", "projects": {str(agent_repo.path): trusted}}
         (agent_home / ".claude.json").write_text(json.dumps(claude))
         (agent_home / ".claude").mkdir()
-        (agent_home / ".claude/settings.json").write_text('{"permissions": {"defaultMode": "acceptEdits"}}')
+        (agent_home / ".claude/settings.json").write_text(json.dumps(SETTINGS))
         env = base_env | claude_env(model) | codex_env(model, codex_model="gpt-6.2-sol")
         with Path(env["CODEX_HOME"], "config.toml").open("a") as config:
             config.write(f'[projects."{agent_repo.path}"]\ntrust_level = "trusted"\n')
@@ -72,6 +78,12 @@ def seat(lo, agent_repo, agent_home, base_env, claude_env, codex_env):
 
 def told(request: dict) -> str:
     return json.dumps(request["messages"], ensure_ascii=False)
+
+
+def quota(history: Path) -> ItemsView[str, object]:
+    """The first reading of the five hours."""
+    rows = [json.loads(line) for line in history.read_text().splitlines()]
+    return next(row for row in rows if row.get("window") == "five_hour" and "used" in row).items()
 
 
 def quit_codex(user: User) -> None:
@@ -90,6 +102,7 @@ def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_use
     )
     at = seat(played)
     user = at.type("start", "-i", GOAL, "--agent", "claude", "--then", "codex")
+    user.sees("my own line", seconds=120)
     user.sees("claude is at its limit until", seconds=120)
     user.until(lambda: "All is done." in str(played.requests("codex")[-1:]), seconds=120)
     user.type("thank you")
@@ -104,6 +117,8 @@ def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_use
     assert "the user left codex" in user.text()
     assert [leg["agent"] for leg in session["legs"]] == ["claude", "codex"]
     assert at.relay("verify", "--all").rc == 0
+    (history,) = Path(os.environ["XDG_STATE_HOME"]).rglob("quota/claude.jsonl")
+    assert {"window": "five_hour", "used": 0.8, "source": "Claude Code's status line"}.items() <= quota(history)
     made = at.repo.git("log", "--format=%s", session["branch"])
     assert "Add farewell" in made
     assert "Add the rest" in made
