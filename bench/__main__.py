@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from bench import chaos, crowd, forecast, handoff, history, hook, proxy, redact, startup, transcripts, verify
+from bench.fidelity import measure as fidelity
 from bench.measure import Table
 from bench.place import seal
 from relay_git.git.run import version
@@ -24,6 +25,7 @@ TOPICS = {
     "forecast": forecast.measure,
     "proxy": proxy.measure,
     "redact": redact.measure,
+    "fidelity": fidelity.measure,
     "chaos": chaos.measure,
 }
 

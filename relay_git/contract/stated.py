@@ -17,12 +17,19 @@ MOST_STATED = 40
 HYPOTHESIS = "hypothesis: the agent's own words"
 
 _RULE = re.compile(
-    r"\b(?:do not|don['’]?t|must(?:n['’]t)?|never|always|only|cannot|can['’]t|may not|shall|should(?:n['’]t)?"
-    r"|ha(?:ve|s) to|at (?:most|least)|no (?:more|less|later) than|without|avoid|refrain|forbidden|required"
-    r"|instead of|rather than"
-    r"|(?:make|be) sure|ensure|keep|stick to|under no)\b"
-    r"|\bleave\b.{1,80}\b(?:alone|as (?:it|they)|untouched|unchanged)\b|,\s*not\b"
-    r"|(?:^|[:;,]\s*)no\s+(?!need\b|problem|worries|idea\b|one\b|wonder)\w",
+    # what must not be
+    r"\b(?:do not|don['’]?t|never|cannot|can['’]t|(?:may|must|shall|should|is|are) not|without|avoid|refrain"
+    r"|forbid(?:den)?|prohibited|banned|taboo|off[- ]limits|hands off|stay away|under no|in no case|neither"
+    r"|(?:isn|aren|mustn|shouldn)['’]t"
+    r"|(?:nothing|nobody|no one|none)\b.{0,40}?\b(?:may|must|shall|should|gets?|is|are))\b"
+    r"|\bleave\b.{1,80}\b(?:alone|as (?:it|they)|untouched|unchanged)\b|(?:^|[:;,]\s*)no\s+"
+    r"(?!need\b|problem|worries|idea\b|one\b|wonder)\w|^\W*skip\b"
+    # what must be
+    r"|\b(?:must|shall|should|always|only|exclusively|ha(?:ve|s) to|needs? to be|(?:is|are) to be|required|mandatory"
+    r"|(?:make|be) sure|ensure|remember to|keep|stick to|stays?|preserve|prefer)\b|^\W*(?:(?:and|please|just)\s+)*use\b"
+    # how much, in what order, and what rather than what
+    r"|\b(?:at (?:most|least)|no (?:more|less|fewer|later) than|up to \d|exactly|max(?:imum)?|min(?:imum)?)\b"
+    r"|\b(?:first|last)\W*$|\b(?:instead of|rather than)\b|,\s*not\b",
     re.I,
 )
 _REFUSAL = re.compile(
@@ -33,6 +40,7 @@ _DECISION = re.compile(r"(?:key |design |my |our )?decisions?(?: made| taken| so
 _WE = r"\b(?:I|we)(?:['’]ve| have| had)?\s+(?:now\s+|also\s+|therefore\s+|then\s+)?"
 _DECIDED = re.compile(
     rf"{_WE}(?:decided|chose|chosen|opted|settled|picked|went\s+(?:with|for))\b"
+    r"|\b(?:my|our)\s+(?:choice|pick|decision)\s+(?:is|was|fell)\b"
     r"|\b(?:I|we)(?:['’]ll|\s+will|\s+shall|['’]m|['’]re|\s+am|\s+are)\s+(?:going\s+(?:to|with)|go\s+(?:with|for)"
     r"|stick\s+(?:with|to)|stay\s+with|settle\s+(?:on|for))\b",
     re.I,
@@ -60,6 +68,11 @@ _FAILED = re.compile(
 )
 _LEFT = re.compile(
     r"next(?: steps?)?|remaining(?: work| steps?)?|to ?dos?|left to do|still (?:to do|missing|open)|what is left"
+)
+_STILL = re.compile(
+    r"\bstill\s+(?:missing|to\s+(?:do|be)|open|needs?|ha(?:s|ve)\s+to)\b|\bremains?\s+to\s+be\b"
+    r"|\b(?:has|have|is|are)\s+(?:not\s+yet\s+been|yet\s+to\s+be|not\s+yet)\b",
+    re.I,
 )
 
 
@@ -97,7 +110,8 @@ def questions(texts: Iterable[str], *, ended: bool) -> list[str]:
 
 def left(text: str) -> list[str]:
     """What the agent's last words name as left to do, in their order."""
-    return [found for one in sentences(text) if (found := labelled(one, _LEFT))][:MOST_STATED]
+    said = (labelled(one, _LEFT) or (one.text if _STILL.search(one.own) else "") for one in sentences(text))
+    return [found for found in said if found][:MOST_STATED]
 
 
 def _asks(sentence: Sentence) -> bool:
