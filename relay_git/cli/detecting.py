@@ -19,7 +19,9 @@ from relay_git.cli.render import print_json, print_table
 from relay_git.cli.transcripts import to_json
 from relay_git.errors import ExitCode, RelayError, UserError, printable
 from relay_git.git.repo import discover
+from relay_git.quota.entry import Account
 from relay_git.session import PlanStatus, SessionRecord
+from relay_git.supervisor.accounts import owner
 from relay_git.supervisor.detect import Detected, Detector, State
 from relay_git.supervisor.seen_before import SeenBefore
 
@@ -63,22 +65,24 @@ def a_detector() -> Detector:
 
 
 def _show(rows: list[Detected], now: datetime, *, as_json: bool) -> None:
+    logins = context.accounts().all()
+    named = [(row, owner(logins, row.tool, row.path)) for row in rows]
     if as_json:
-        print_json({"sessions": [_row_json(row, now) for row in rows]})
+        print_json({"sessions": [_row_json(row, account, now) for row, account in named]})
     elif not rows:
         print(f"no session of {', '.join(t.title for t in TOOLS.values())} was active lately; older ones: --all")
     else:
-        print_table(_HEAD, [_row(row, now) for row in rows])
+        print_table(_HEAD, [_row(row, account, now) for row, account in named])
 
 
-def _row(row: Detected, now: datetime) -> tuple[str, ...]:
+def _row(row: Detected, account: Account, now: datetime) -> tuple[str, ...]:
     record = row.record
     left = sum(item.status in (PlanStatus.PENDING, PlanStatus.IN_PROGRESS) for item in record.plan)
     task = f"[{row.relay}] " if row.relay else ""
     task += " ".join((record.prompts[-1] if record.prompts else "").split())[:60]
     return (
         _state(row, now),
-        row.tool,
+        str(account),
         row.native_id[:13] or "?",
         f"{row.pid}{'?' if row.matched.startswith('guess') else ''}" if row.pid else "-",
         _age(now - row.active),
@@ -104,9 +108,10 @@ def _state(row: Detected, now: datetime) -> str:
     return f"{row.state} until {resets.astimezone():%H:%M}" if resets > now else "limit is over"
 
 
-def _row_json(row: Detected, now: datetime) -> dict[str, Any]:
+def _row_json(row: Detected, account: Account, now: datetime) -> dict[str, Any]:
     return {
         "agent": row.tool,
+        "account": account.label or None,
         "sessionId": row.native_id,
         "state": str(row.state),
         "pid": row.pid or None,

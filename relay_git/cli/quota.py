@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relay_git.cli import context
@@ -74,9 +72,10 @@ def _wallets(detector: Detector, now: datetime) -> tuple[list[Wallet], list[str]
 
 def _of_transcripts(detector: Detector, now: datetime) -> Iterable[tuple[Account, list[Entry]]]:
     """What the tools' own files say, also of sessions that git relay did not start."""
+    from relay_git.supervisor.accounts import owner
     from relay_git.supervisor.meter import PRETENDED
 
-    folders = {os.path.realpath(login.folder): Account(login.agent, login.label) for login in context.accounts().all()}
+    logins = context.accounts().all()
     # A session that went on in another account is there twice, and what both tell was said to the first.
     told: set[Entry] = set()
     for row in sorted(detector.look(now, _SINCE), key=lambda row: row.active or now):
@@ -87,9 +86,7 @@ def _of_transcripts(detector: Detector, now: datetime) -> Iterable[tuple[Account
         entries = [entry for entry in entries if entry not in told]
         told.update(entries)
         if entries and row.tool != PRETENDED.agent:
-            path = Path(os.path.realpath(row.path))
-            labelled = (a for folder, a in folders.items() if a.agent == row.tool and path.is_relative_to(folder))
-            yield next(labelled, Account(row.tool)), entries
+            yield owner(logins, row.tool, row.path), entries
 
 
 def _json(one: Wallet, now: datetime) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +141,15 @@ class Accounts:
                 yield self._file
         except Timeout as error:
             raise RelayError(f"another git relay is writing {self._file}", hint="try again in a moment") from error
+
+
+def owner(logins: Iterable[Login], agent: str, path: str) -> Account:
+    """The account in whose folder a file of that agent lies; the one without a label where it is in none of them."""
+    real = Path(os.path.realpath(path)) if path else None
+    for login in logins:
+        if login.agent == agent and real is not None and real.is_relative_to(os.path.realpath(login.folder)):
+            return Account(agent, login.label)
+    return Account(agent)
 
 
 def account_of(text: str) -> Account:
