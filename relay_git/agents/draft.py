@@ -19,8 +19,8 @@ from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, QuotaR
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
 MAX_TEXT_CHARS = 65_536
-MAX_TEXTS = 1_000
 MAX_KEPT_CHARS = 8_192
+MAX_ALL_CHARS = 1_000_000
 MAX_PLAN = 500
 MAX_COMMANDS = 500
 MAX_COMMAND_CHARS = 4_096
@@ -149,8 +149,9 @@ class Draft:
     spent_in_vain: Usage = field(default_factory=Usage)
     prompts: list[str] = field(default_factory=list)
     prompts_left_out: int = 0
-    texts: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TEXTS))
+    texts: deque[str] = field(default_factory=deque)
     texts_seen: int = 0
+    _texts_chars: int = 0
     commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
     commands_seen: int = 0
     files: dict[str, None] = field(default_factory=dict)
@@ -234,6 +235,9 @@ class Draft:
         self.last_text = cut(said, MAX_TEXT_CHARS)
         self.texts.append(said[-MAX_KEPT_CHARS:])
         self.texts_seen += 1
+        self._texts_chars += len(self.texts[-1])
+        while self._texts_chars > MAX_ALL_CHARS:
+            self._texts_chars -= len(self.texts.popleft())
         self.open_prompt, self.at_limit = "", False
 
     def set_plan(self, plan: list[PlanItem]) -> None:
@@ -343,7 +347,7 @@ class Draft:
             self.commands.pop()
             self.commands_seen -= 1
         while self.texts and self.texts_seen > mark.texts:
-            self.texts.pop()
+            self._texts_chars -= len(self.texts.pop())
             self.texts_seen -= 1
         while len(self.files) > mark.files:
             self.files.popitem()
@@ -400,6 +404,8 @@ class Draft:
             said.append(f"{self.skipped} broken records were passed over")
         if self.prompts_left_out:
             said.append(f"{self.prompts_left_out} prompts between the first and the newest were left out")
+        if self.texts_seen > len(self.texts):
+            said.append(f"the agent's words before its newest {len(self.texts)} messages were left out")
         older = self.commands_seen - len(self.commands)
         if older > 0:
             said.append(f"{older} commands before the newest {len(self.commands)} were left out")

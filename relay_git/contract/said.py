@@ -63,6 +63,7 @@ def said(
     """What the task, the record, the commits, notes and the verified contract before say."""
     commits = work.commits
     plan = _plan(record, before)
+    spoken = stated.spoken(record.texts)
     prompts, unanswered = later_prompts(record, task), _unanswered(record, task)
     left = [] if plan else [_item(text, stated.HYPOTHESIS) for text in stated.left(record.last_text)]
     return Said(
@@ -79,13 +80,13 @@ def said(
             _items(notes, Kind.DO_NOT_REDO),
             _done(plan, record, commits),
             _carried(before, "doNotRedo"),
-            _hypotheses(stated.dead_ends(record.texts)),
+            _hypotheses(stated.dead_ends(spoken)),
         ),
         decisions=_joined(
             "summary",
             _noted_decisions(notes),
             _decisions(commits),
-            (_decision(text, stated.HYPOTHESIS) for text in stated.decisions(record.texts)),
+            (_decision(text, stated.HYPOTHESIS) for text in stated.decisions(spoken)),
             _carried(before, "decisions"),
         ),
         constraints=_joined(
@@ -99,7 +100,7 @@ def said(
             "text",
             _items(notes, Kind.QUESTION),
             _questions(commits),
-            _hypotheses(stated.questions(record.texts, ended=record.turn_complete)),
+            _hypotheses(stated.questions(spoken, record.last_text if record.turn_complete else "")),
             _carried((before or {}).get("summary"), "openQuestions"),
         ),
         hypotheses=list(_items(notes, Kind.HYPOTHESIS)),

@@ -8,7 +8,7 @@ The words looked for are English; of another language nothing is found here, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from relay_git.contract.prose import Sentence, labelled, sentences
 
@@ -32,6 +32,15 @@ _RULE = re.compile(
     r"|\b(?:first|last)\W*$|\b(?:instead of|rather than)\b|,\s*not\b",
     re.I,
 )
+# "Dates are written as ISO 8601": what the human states binds as well, but for praise, complaint and small talk.
+_STATEMENT = re.compile(
+    r"^(?!(?:it|this|that|these|those|there|here|i|we|you|he|she|they|what|which|who|thanks?|sorry|please)\b)"
+    r"(?:(?!(?:why|what|that|which|who|how|whether|if|when|where|because|since|so|as|until|unless)\b)[\w'’./()-]+\s+){1,8}?"
+    r"(?:is|are)\b(?!(?:\s+(?:too|very|so|quite|still|often|really|now|all|not))*\s+(?:slow|broken|wrong|confusing|flaky"
+    r"|buggy|missing|failing|ugly|hard|bad|unclear|outdated|incorrect|off|red|down|stuck|odd|strange|weird|nice|great"
+    r"|good|fine|ok(?:ay)?|perfect|done|there|ready|easy|green|up)\b)",
+    re.I,
+)
 _REFUSAL = re.compile(
     r"\W*(?:no[,.!:;]|no way|nope|stop\b|wrong\b|not (?:like|that|so)\b|that(?:['’]s| is) (?:wrong|not)|undo)", re.I
 )
@@ -39,7 +48,7 @@ _REFUSAL = re.compile(
 _DECISION = re.compile(r"(?:key |design |my |our )?decisions?(?: made| taken| so far)?")
 _WE = r"\b(?:I|we)(?:['’]ve| have| had)?\s+(?:now\s+|also\s+|therefore\s+|then\s+)?"
 _DECIDED = re.compile(
-    rf"{_WE}(?:decided|chose|chosen|opted|settled|picked|went\s+(?:with|for))\b"
+    rf"{_WE}(?:decided|chose|chosen|opted|settled|agreed|picked|selected|went\s+(?:with|for))\b"
     r"|\b(?:my|our)\s+(?:choice|pick|decision)\s+(?:is|was|fell)\b"
     r"|\b(?:I|we)(?:['’]ll|\s+will|\s+shall|['’]m|['’]re|\s+am|\s+are)\s+(?:going\s+(?:to|with)|go\s+(?:with|for)"
     r"|stick\s+(?:with|to)|stay\s+with|settle\s+(?:on|for))\b",
@@ -77,7 +86,7 @@ _STILL = re.compile(
 
 
 def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The sentences of prompts that command or forbid how it is to be done, with their sources; newest prompt first.
+    """The sentences of prompts that command, forbid or state how it is to be, with their sources; newest prompt first.
 
     A prompt that begins with a refusal corrects the agent: all of it is a rule, but for its questions.
     """
@@ -85,26 +94,30 @@ def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     for prompt, source in prompts:
         refusal = _REFUSAL.match(prompt) is not None
         for sentence in sentences(prompt):
-            if not _asks(sentence) and (_RULE.search(sentence.own) or (refusal and len(sentence.own.split()) > 1)):
+            if not _asks(sentence) and (_commands(sentence) or (refusal and len(sentence.own.split()) > 1)):
                 found.append((sentence.text, source))
     return found[:MOST_RULES]
 
 
-def decisions(texts: Iterable[str]) -> list[str]:
+def spoken(texts: Iterable[str]) -> list[Sentence]:
+    """All sentences of what the agent said, oldest first."""
+    return [sentence for text in texts for sentence in sentences(text)]
+
+
+def decisions(said: Iterable[Sentence]) -> list[str]:
     """What the agent says to have decided, the newest first."""
-    return _newest(texts, _decided)
+    return _newest(map(_decided, said))
 
 
-def dead_ends(texts: Iterable[str]) -> list[str]:
+def dead_ends(said: Iterable[Sentence]) -> list[str]:
     """What the agent says to have tried in vain, the newest first."""
-    return _newest(texts, lambda one: labelled(one, _DEAD_END) or (one.text if _FAILED.search(one.own) else ""))
+    return _newest(labelled(one, _DEAD_END) or (one.text if _FAILED.search(one.own) else "") for one in said)
 
 
-def questions(texts: Iterable[str], *, ended: bool) -> list[str]:
-    """What the agent says not to know, the newest first; with `ended` also what its last words ask the human."""
-    said = list(texts)
-    found = _newest(said, lambda one: labelled(one, _QUESTION) or (one.text if _UNKNOWN.search(one.own) else ""))
-    asked = [one.text for one in sentences(said[-1]) if _asks(one) and _ASKED.search(one.own)] if said and ended else []
+def questions(said: Iterable[Sentence], last: str) -> list[str]:
+    """What the agent says not to know, the newest first, behind what its last words ask, where it ended with those."""
+    found = _newest(labelled(one, _QUESTION) or (one.text if _UNKNOWN.search(one.own) else "") for one in said)
+    asked = (one.text for one in sentences(last) if _asks(one) and _ASKED.search(one.own))
     return list(dict.fromkeys([*(text for text in asked if not any(text in other for other in found)), *found]))
 
 
@@ -112,6 +125,10 @@ def left(text: str) -> list[str]:
     """What the agent's last words name as left to do, in their order."""
     said = (labelled(one, _LEFT) or (one.text if _STILL.search(one.own) else "") for one in sentences(text))
     return [found for found in said if found][:MOST_STATED]
+
+
+def _commands(sentence: Sentence) -> bool:
+    return bool(_RULE.search(sentence.own) or _STATEMENT.match(sentence.own))
 
 
 def _asks(sentence: Sentence) -> bool:
@@ -132,6 +149,5 @@ def _decided(sentence: Sentence) -> str:
     return "" if _asks(sentence) or _OPEN.search(sentence.own, 0, found.start()) else sentence.text
 
 
-def _newest(texts: Iterable[str], judge: Callable[[Sentence], str]) -> list[str]:
-    found = [stated for text in texts for sentence in sentences(text) if (stated := judge(sentence))]
-    return list(dict.fromkeys(reversed(found)))[:MOST_STATED]
+def _newest(found: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(reversed([text for text in found if text])))[:MOST_STATED]

@@ -242,3 +242,13 @@ def test_the_agents_words_are_kept_in_order_and_those_of_a_branch_taken_back_are
     draft.say("taken back")
     draft.go_back(mark)
     assert draft.record().texts == ("kept",)
+
+
+def test_of_endless_words_the_newest_are_kept_and_the_rest_is_said_to_be_left_out() -> None:
+    draft = Draft("x", ".")
+    for number in range(200):
+        draft.say(f"{number} " + "word " * 2_000)
+    record = draft.record()
+    assert sum(map(len, record.texts)) <= 1_000_000
+    assert record.texts[-1] == record.last_text[-8_192:]
+    assert f"the agent's words before its newest {len(record.texts)} messages were left out" in record.losses

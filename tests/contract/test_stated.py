@@ -29,6 +29,9 @@ def rules(*prompts: str) -> list[str]:
         ('Fix the text "you must pay" in the mail.', []),
         ("Fix this:\n```\nnever do that\n```\nThanks.", []),
         ("There is no need to hurry. Add tax.", []),
+        ("Dates are written as ISO 8601.", ["Dates are written as ISO 8601."]),
+        ("The catalogue search is slow. Find out why totals are off.", []),
+        ("The tests are all green. That is fine.", []),
     ],
 )
 def test_a_sentence_of_the_human_that_commands_how_is_a_rule_and_a_question_or_quotation_is_none(prompt, found) -> None:
@@ -52,17 +55,20 @@ def test_a_sentence_of_the_human_that_commands_how_is_a_rule_and_a_question_or_q
     ],
 )
 def test_a_choice_that_the_agent_states_is_a_decision_and_what_it_only_weighs_is_none(text, found) -> None:
-    assert stated.decisions([text]) == found[::-1]
+    assert stated.decisions(stated.spoken([text])) == found[::-1]
 
 
 def test_questions_are_open_where_the_agent_does_not_know_or_asks_at_the_end_of_its_turn() -> None:
     texts = ["Should I go on? Yes.", "It is unclear whether x holds. Which one do you want?"]
-    assert stated.questions(texts, ended=True) == ["Which one do you want?", "It is unclear whether x holds."]
-    assert stated.questions(texts, ended=False) == ["It is unclear whether x holds."]
+    assert stated.questions(stated.spoken(texts), texts[-1]) == [
+        "Which one do you want?",
+        "It is unclear whether x holds.",
+    ]
+    assert stated.questions(stated.spoken(texts), "") == ["It is unclear whether x holds."]
 
 
 def test_what_was_tried_in_vain_is_named() -> None:
-    assert stated.dead_ends(["I tried IF EXISTS, but that does not work. Moving on."]) == [
+    assert stated.dead_ends(stated.spoken(["I tried IF EXISTS, but that does not work. Moving on."])) == [
         "I tried IF EXISTS, but that does not work."
     ]
 
@@ -78,5 +84,7 @@ def test_a_sentence_is_a_piece_of_its_text(text) -> None:
 
 @given(st.lists(WORDS, max_size=3))
 def test_any_prose_is_read_and_nothing_is_worded_anew(texts) -> None:
-    found = [*stated.decisions(texts), *stated.questions(texts, ended=True), *stated.dead_ends(texts), *rules(*texts)]
+    said = stated.spoken(texts)
+    found = [*stated.decisions(said), *stated.questions(said, texts[-1] if texts else ""), *stated.dead_ends(said)]
+    found += [*rules(*texts), *(one for text in texts for one in stated.left(text))]
     assert all(any(one in text for text in texts) for one in found)
