@@ -58,12 +58,18 @@ def tidy(repo: Repo, store: Store) -> None:
     spool = repo.relay_dir / "spool"
     for name in sorted(p.name for p in spool.iterdir()) if spool.is_dir() else ():
         session = SessionId(name)
+        if _came_to_be(repo, store, session):
+            continue  # before its lock is asked for: to wait for those of all that run would take a second each
         # Who opens a session holds its lock from the first file on.
         with contextlib.suppress(LedgerConflict), journal.writer(repo, session):
-            if store.ref(journal.ref_of(session)) is None and not links.were_kept(repo, session):
+            if not _came_to_be(repo, store, session):
                 debris.break_locks(repo.common_dir, handoff.refs_of(session))
                 clear_spool(repo, session)
                 repo.lock_file(session).unlink(missing_ok=True)
+
+
+def _came_to_be(repo: Repo, store: Store, session: SessionId) -> bool:
+    return store.ref(journal.ref_of(session)) is not None or links.were_kept(repo, session)
 
 
 def clear_spool(repo: Repo, session: SessionId) -> None:

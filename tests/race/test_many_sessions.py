@@ -14,7 +14,7 @@ from relay_git.git.hooks import CONFIGURED_HOOKS
 from relay_git.git.repo import discover
 from relay_git.git.store import BLOB_MODE, ZERO, Oid, RefUpdate, TreeEntry, open_store
 from relay_git.ledger import journal, notes
-from tests.cli.scene import ACCEPT, LIMIT, commit, everything, photograph, processes_of, say, write
+from tests.cli.scene import ACCEPT, LIMIT, commit, everything, only_session, photograph, processes_of, say, write
 from tests.seal.environment import ROOT
 from tests.seal.repo import git_version
 
@@ -147,3 +147,14 @@ def test_sixteen_writers_of_entries_notes_and_branches_keep_every_one(repo) -> N
             assert repo.git("log", "--format=%s", ref).split("\n") == [f"step {n}" for n in reversed(range(12))]
         assert len(repo.git("notes", f"--ref=relay/{session}", "list").split("\n")) == 12
     repo.git("fsck", "--strict")
+
+
+def test_a_new_session_asks_for_the_lock_of_none_that_is_there(repo, relay, demo) -> None:
+    demo.plays(FIRST)
+    assert relay("start", "one", "--agent", "demo", cwd=repo.path).rc == 1
+    lock = repo.git_dir / "relay/locks" / f"{only_session(repo.path)}.lock"
+    lock.unlink()  # who asked for it would make it again, and wait a second where somebody has it
+    assert relay("start", "two", "--agent", "demo", cwd=repo.path).rc == 1
+    assert not lock.exists()
+    assert relay("handoff", lock.stem, "--to", "demo", cwd=repo.path).rc == 1
+    assert lock.exists()
