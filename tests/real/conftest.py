@@ -196,6 +196,7 @@ def qwen_env(agent_home: Path) -> Callable[[Model], dict[str, str]]:
             "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
+            "$version": 4,  # else it writes this in itself
         }
         _write(agent_home / ".qwen" / "settings.json", settings)
         return {"OPENAI_API_KEY": FAKE, "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "scripted-model"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import pytest
 
@@ -52,10 +53,30 @@ def assert_whole(at: Field, session: str, request: dict) -> None:
         assert missing == [], title
 
 
+# What tools read as a word of their user's, in the repository and at home: a handoff writes in none of them.
+TOLD = {
+    name: f"# {name}: answer in English\n"
+    for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".cursorrules", ".github/copilot-instructions.md")
+}
+AT_HOME = (
+    *(".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md", ".qwen/QWEN.md", ".config/opencode/AGENTS.md"),
+    *(".copilot/copilot-instructions.md", ".claude/settings.json"),
+)
+
+
+def files_of(home: Path) -> dict[Path, bytes]:
+    """What is there of a user's configuration before any tool was started."""
+    for name in AT_HOME:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}\n" if name.endswith(".json") else f"{name}: be brief\n")
+    return {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [pytest.param(a, b, marks=pytest.mark.agents(a, b), id=f"{a}-{b}") for a, b in PAIRS]
 )
-def test_one_hands_over_to_the_other(lo, model, agent_repo, base_env, request, first, second) -> None:
+def test_one_hands_over_to_the_other(lo, model, agent_repo, agent_home, base_env, request, first, second) -> None:
+    agent_repo.commit("Say how to work", TOLD)
     begins = model({API[first]: {"turns": [*BEGINS, {**LIMITS[first], "sticky": True}]}})
     finishes = model({API[second]: {"turns": FINISH}})
     env = dict(base_env)
@@ -63,6 +84,7 @@ def test_one_hands_over_to_the_other(lo, model, agent_repo, base_env, request, f
         env |= request.getfixturevalue(f"{name}_env")(played)
         if name in MORE_API:
             agent_repo.git("config", f"relay.{name}.permission", "full")
+    own = files_of(agent_home)
     at = Field(lo, agent_repo, env)
     done = lo.run(
         ["git-relay", "start", TASK, "--agent", first, "--then", second], cwd=agent_repo.path, env=env, timeout=300
@@ -72,3 +94,8 @@ def test_one_hands_over_to_the_other(lo, model, agent_repo, base_env, request, f
     assert_whole(at, session["id"], finishes.requests(API[second])[0])
     names = agent_repo.git("ls-tree", "-r", "--name-only", session["branch"]).split("\n")
     assert {"src/farewell.py", "src/rest.py"} <= set(names)
+    # What the user tells the tools is as it was: in the session, in the work tree and at home.
+    worktree = agent_repo.path / ".relay" / "sessions" / session["id"]
+    assert {name: (worktree / name).read_text() for name in TOLD} == TOLD
+    assert agent_repo.git("diff", "--name-only", "main", session["branch"], "--", *TOLD) == ""
+    assert {file: file.read_bytes() for file in own} == own
