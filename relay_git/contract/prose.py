@@ -15,7 +15,7 @@ MOST_SENTENCE = 600
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 _BLOCKS = re.compile(r"^(?:[ \t]*>.*| {4,}\S.*|\t+\S.*)$", re.M)
 _QUOTES = re.compile(r"\"[^\"\n]{1,500}\"|“[^”\n]{1,500}”|„[^“”\n]{1,500}[“”]|«[^»\n]{1,500}»|`[^`\n]{1,500}`")
-_ENDS = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?][)*_]*(?=\s|$)|\n")
+_ENDS = re.compile(r"[.!?](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)[)*_]*(?=\s|$)")  # the mark first: it is soon found
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _AROUND = " \t*_#"
 
