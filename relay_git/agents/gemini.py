@@ -89,6 +89,16 @@ class Gemini:
         plan = _headless(prompt, ready, permission, "--session-file", str(path))
         return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
 
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to ask in a session made from this one's file, without the tools that it would have to allow."""
+        plan = self.resume(place, native_id, question, ready, Permission.FULL, env)
+        if isinstance(plan, Unsupported):
+            return plan
+        program, *words = (word for word in plan.argv if word != "--yolo")
+        return replace(plan, argv=(program, "--approval-mode", "default", *words))
+
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """The session's file, and those of its subagents in the folder beside it."""
         path = self.transcript(native_id, worktree, env)

@@ -113,6 +113,18 @@ class Opencode:
         plan = self._headless(place, prompt, ready, permission, env, "--session", native_id, "--fork")
         return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
 
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to ask in a copy of this session, with every call of a tool denied.
+
+        Where a tool is denied by `*` the model is not told of it, and what its provider has cached is of no use.
+        """
+        plan = self.resume(place, native_id, question, ready, Permission.FULL, env)
+        if isinstance(plan, Unsupported):
+            return plan
+        return replace(plan, env={**plan.env, "OPENCODE_PERMISSION": '{"*": {"?*": "deny"}}'})
+
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """Nothing that could be laid elsewhere."""
         return Unsupported("its sessions are rows of one database, which is not taken apart")

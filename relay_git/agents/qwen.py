@@ -96,6 +96,16 @@ class Qwen:
         plan = _headless(prompt, ready, permission, "--resume", native_id, "--fork-session")
         return replace(plan, repeats=True) if isinstance(plan, Launch) else plan
 
+    def ask(
+        self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
+    ) -> Launch | Unsupported:
+        """Say how to ask in a copy of this session, without the tools that it would have to allow."""
+        plan = self.resume(place, native_id, question, ready, Permission.FULL, env)
+        if isinstance(plan, Unsupported):
+            return plan
+        program, *words = (word for word in plan.argv if word != "--yolo")
+        return replace(plan, argv=(program, "--approval-mode", "default", *words))
+
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """The session's file."""
         path = self.transcript(native_id, worktree, env)

@@ -12,7 +12,9 @@ import os
 import pytest
 
 from relay_git.agents import AGENTS
-from relay_git.agents.agent import Identified, Launch, Permission, Place
+from relay_git.agents.agent import Askable, Identified, Launch, Permission, Place
+from relay_git.contract.answer import QUESTION
+from relay_git.contract.answer import TITLE as ASK_TITLE
 from relay_git.contract.brief import REMINDER, TITLE
 from relay_git.supervisor.own_session import bring
 from tests.real.conftest import REAL, agent_program
@@ -21,6 +23,9 @@ from tests.real.test_pairs import API, LIMITS, MORE_API
 from tests.real.test_plain_agents import needs, signed_in
 
 WHOLE = REAL if os.environ.get("RELAY_TEST_ALL_PAIRS") == "1" else ("claude", "codex")
+
+# Who refuses a call that changes something when it is asked; the others do not offer their model such tools.
+REFUSING, WRITING = ("opencode",), {"edit", "replace", "write_file", "run_shell_command"}
 
 
 def marked(names):
@@ -68,10 +73,14 @@ class Runs:
         git_dir = repo.git_dir / "worktrees" / "w"
         self.place = Place(self.worktree, git_dir, repo.git_dir, "relay/w", private)
         self.ready = self.agent.check(env, Permission.FULL)
+        self.last = ""
 
-    def run(self, words: str, after: str = "") -> str:
+    def run(self, words: str, after: str = "", *, ask: bool = False) -> str:
         """What it is told now, in the session that it had before or in a new one; the id of the one that it is in."""
-        if after:
+        if ask:
+            assert isinstance(self.agent, Askable), self.agent
+            plan = self.agent.ask(self.place, after, words, self.ready, self.env)
+        elif after:
             plan = self.agent.resume(self.place, after, words, self.ready, Permission.FULL, self.env)
         else:
             plan = self.agent.launch(self.place, words, self.ready, Permission.FULL, self.env)
@@ -93,7 +102,7 @@ class Runs:
     def goes_on(self, played, api: str, kind: str | None = "main") -> None:
         first = self.run("the first words")
         before = self.record(first)
-        second = self.run("the second words", after=first)
+        second = self.last = self.run("the second words", after=first)
         told = json.dumps(played.requests(api, kind)[-1]["messages"])
         assert "the first words" in told
         assert told.index("the first words") < told.index("the second words")
@@ -104,12 +113,33 @@ class Runs:
             assert second != first
             assert self.record(first) == before
 
+    def is_asked(self, played, api: str) -> None:
+        """It remembers, may neither write nor run anything, and says the answer last in a session of its own."""
+        asked = self.run(QUESTION, after=self.last, ask=True)
+        request = next(r for r in played.requests(api) if ASK_TITLE in json.dumps(r["messages"]))
+        assert "the first words" in json.dumps(request["messages"])
+        assert self.record(asked).last_text == "{}"
+        assert list(self.worktree.glob("no-*")) == []
+        assert self.agent.name in REFUSING or not WRITING & set(request["tools"])
+
 
 @pytest.mark.parametrize("name", marked(name for name in REAL if name not in WHOLE))
-def test_it_goes_on_with_the_whole_conversation(lo, model, agent_repo, base_env, request, name) -> None:
-    played = model({API[name]: {"turns": [{"text": "First answer."}, {"text": "Second answer."}]}})
+def test_it_goes_on_with_the_whole_conversation_and_is_asked_without_leave_to_write(
+    lo, model, agent_repo, base_env, request, name
+) -> None:
+    tries = [
+        {"do": "write", "path": "{{cwd}}/no-file", "content": "no\n"},
+        {"do": "shell", "command": "touch no-command"},
+    ]
+    replies = [{"tools": [one]} for one in tries if name in REFUSING] + [{"text": "{}"}]
+    routes = [{"when": ASK_TITLE, "once": True, "reply": reply} for reply in replies]
+    turns = [{"text": "First answer."}, {"text": "Second answer."}]
+    played = model({API[name]: {"turns": turns, "routes": routes, "after": {"text": "{}"}}})
     env = base_env | request.getfixturevalue(f"{name}_env")(played)
-    Runs(name, lo, agent_repo, env).goes_on(played, API[name])
+    runs = Runs(name, lo, agent_repo, env)
+    runs.goes_on(played, API[name])
+    if name != "copilot":  # which makes no copy
+        runs.is_asked(played, API[name])
 
 
 @needs("aider")
