@@ -21,6 +21,7 @@ MEMORY = 20 * 60.0  # seconds of work after which a reading counts e times less
 PAUSE = 10 * 60.0  # a gap between readings longer than this is idle time, unless they are always so far apart
 QUIET = 90.0  # a step longer than this was not made by one request after the other
 PHASE = 15 * 60.0  # how long work goes on at one pace
+STRETCH = 30 * 60.0  # of work, over which one pace is compared with the next
 PERSISTS = 2 * 3600.0  # how long work goes on where nothing better is known
 WIDTH = 2.0  # standard deviations to each side
 METER = 0.01  # how far a meter is off: most tell whole percents
@@ -145,16 +146,19 @@ def _unseen(steps: Sequence[tuple[float, float]]) -> float:
 
 
 def _swings(steps: Sequence[tuple[float, float]], pause: float, rate: float) -> float:
-    """How much the use in stretches of work differs from the even one, as variance a second."""
+    """How much the use in stretches of work differs from the even one, as variance a second.
+
+    Few stretches say little of how far the next may differ: until some hours were seen, by as much as the pace itself.
+    """
     squares = worked = used = time = 0.0
     for seconds, share in steps:
         used += share
         time += min(seconds, pause)
-        if time >= PHASE:
+        if time >= STRETCH:
             squares += (used - rate * time) ** 2
             worked += time
             used = time = 0.0
-    return squares / max(worked, PERSISTS)
+    return (squares + PERSISTS * rate**2 * STRETCH) / (worked + PERSISTS)
 
 
 def _steps(trail: Sequence[Sample]) -> list[tuple[float, float]]:

@@ -83,9 +83,9 @@ def test_what_others_use_while_no_reading_comes_is_allowed_for() -> None:
     at_once, later = said(*sparse), said(*sparse, after=timedelta(minutes=8))
     assert at_once is not None
     assert later is not None
-    assert at_once.early is not None
-    assert later.early is not None
-    assert later.early - later.now < at_once.early - at_once.now - timedelta(minutes=6)
+    assert at_once.dry is not None
+    assert later.dry is not None
+    assert later.dry - later.now < at_once.dry - at_once.now - timedelta(minutes=6)
 
 
 @pytest.mark.parametrize("rows", [[read(0.5)], [read(0.5, 5), read(0.5, 1)], [read(0.5, 1), refused()]])
