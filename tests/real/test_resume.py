@@ -142,6 +142,25 @@ def test_it_goes_on_with_the_whole_conversation_and_is_asked_without_leave_to_wr
         runs.is_asked(played, API[name])
 
 
+@pytest.mark.agents("gemini")
+def test_gemini_goes_on_in_a_copy_so_that_its_next_start_deletes_nothing_that_is_needed(
+    lo, model, agent_repo, base_env, gemini_env
+) -> None:
+    played = model({"gemini": {"turns": [{"text": f"{number} answer."} for number in ("First", "Second", "Third")]}})
+    at = Runs("gemini", lo, agent_repo, base_env | gemini_env(played))
+    first = at.run("the first words")
+    # A session that is resumed in a later minute gets a second file, for which Gemini's next start deletes both.
+    file = at.agent.transcript(first, at.worktree, at.env)
+    file.rename(file.with_name(f"session-2026-01-02T03-04-{first[:8]}.jsonl"))
+    before = at.record(first)
+    second = at.run("the second words", after=first)
+    third = at.run("the third words", after=second)  # it deletes the second, of which it has all
+    assert at.record(first) == before
+    assert at.record(third).prompts == ("the first words", "the second words", "the third words")
+    told = json.dumps(played.requests("gemini")[-1]["messages"])
+    assert told.index("First answer.") < told.index("Second answer.") < told.index("the third words")
+
+
 @needs("aider")
 def test_aider_goes_on_with_a_copy_of_its_history(lo, model, agent_repo, base_env, agent_home) -> None:
     played = model({"chat": {"turns": [], "routes": [{"when": "words", "reply": {"text": "An answer."}}]}})
