@@ -22,7 +22,7 @@ _VAGUE = re.compile(
     r"(?:\s+(?:the|with|this|that|it|work|working|task|implementation|rest|from here|where you left off))*[.! ]*",
     re.IGNORECASE,
 )
-_STEPS = re.compile(r"(?im)^\W*(?:next steps?|to-?do|remaining|still (?:to do|open|missing)|open points?)\b")
+_STEPS = re.compile(r"(?im)^[^\w\n]*(?:next steps?|to-?do|remaining|still (?:to do|open|missing)|open points?)\b")
 
 
 @dataclass(frozen=True, slots=True)

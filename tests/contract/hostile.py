@@ -101,3 +101,41 @@ HOSTILE = {
     "many ticks": "`" * 20_000,
     "deep brackets": "[" * 5_000 + "]" * 5_000,
 }
+
+FLOODS = (
+    *'\n \t#`"([.?!,|=-',
+    *(
+        "- ",
+        "* ",
+        "> ",
+        "a ",
+        "a. ",
+        "\\n",
+        "1. ",
+        "[ ] ",
+        "**",
+        "“",
+        "«",
+        "> x\n",
+        "    x\n",
+        "```\n",
+        "~~~\n",
+        "e.g. ",
+        "<a>",
+        "$(",
+    ),
+    *(
+        "next ",
+        "still ",
+        "use ",
+        "do not ",
+        "decided ",
+        "Decision: ",
+        "I'll go with ",
+        "tried a ",
+        "is are ",
+        "because ",
+    ),
+    *("open question ", "unclear whether ", "Relay-Decision: ", "commit abcdef1 ", "\u202e", "\x1b[31m"),
+)
+"""Pieces of text that are repeated until a field is full."""

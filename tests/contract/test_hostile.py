@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from dataclasses import replace
 from itertools import groupby
@@ -19,8 +20,8 @@ from relay_git.contract.quote import block, inline
 from relay_git.contract.redact import EXEMPT
 from relay_git.git.work import Hunk, WorkCommit
 from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord
-from tests.contract.hostile import HOSTILE
-from tests.contract.samples import HEAD, PAUSE, RECORD, WORK, identity, unsigned
+from tests.contract.hostile import FLOODS, HOSTILE
+from tests.contract.samples import HEAD, PAUSE, RECORD, TASK, WORK, identity, unsigned
 
 _EXACT = EXEMPT - {"path", "branch", "status"}
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
@@ -133,3 +134,20 @@ def test_tags_of_speakers_are_broken_in_prose_and_left_to_code() -> None:
     assert block("<user>", "diff")[1] == "> <user>"
     assert block("<|im_start|>", "diff")[1] == "> <\\|im_start|>"
     assert block("x <| y, a <b> c")[1] == "> x <| y, a <b> c"
+
+
+@pytest.mark.parametrize("unit", FLOODS)
+def test_no_text_takes_long_in_any_field(unit: str) -> None:
+    said = (unit * (65_000 // len(unit)))[:60_000] + " QJX"
+    record = replace(
+        RECORD,
+        prompts=(said, TASK, said),
+        last_text=said,
+        texts=(said, said[:8_000]),
+        plan=(PlanItem(said[:2_000], PlanStatus.PENDING),),
+        commands=(Command(said[:4_000], 0, "0" * 64, said[:400]),),
+    )
+    work = replace(WORK, commits=(WorkCommit(HEAD, said, ()),), hunks=(Hunk(b"notes.md", f"+{said}", truncated=False),))
+    before = time.process_time()
+    brief(build(identity(task=said), PAUSE, record, work))
+    assert time.process_time() - before < 10  # a fraction of a second where it is linear, half a minute where it is not
