@@ -26,21 +26,34 @@ _RULE = re.compile(
     r"(?!need\b|problem|worries|idea\b|one\b|wonder)\w|^\W*skip\b"
     # what must be
     r"|\b(?:must|shall|should|always|only|exclusively|ha(?:ve|s) to|needs? to be|(?:is|are) to be|required|mandatory"
-    r"|(?:make|be) sure|ensure|remember to|keep|stick to|stays?|preserve|prefer)\b|^\W*(?:(?:and|please|just)\s+)*use\b"
+    r"|(?:make|be) sure|ensure|remember to|keep|stick to|stays?|preserve|prefer)\b"
+    r"|^\W*(?:(?:and|please|just)\s+)*(?:use|go (?:for|with))\b"
     # how much, in what order, and what rather than what
     r"|\b(?:at (?:most|least)|no (?:more|less|fewer|later) than|up to \d|exactly|max(?:imum)?|min(?:imum)?)\b"
     r"|\b(?:first|last)\W*$|\b(?:instead of|rather than)\b|,\s*not\b",
     re.I,
 )
-# "Dates are written as ISO 8601": what the human states binds as well, but for praise, complaint and small talk.
-_STATEMENT = re.compile(
-    r"^(?!(?:it|this|that|these|those|there|here|i|we|you|he|she|they|what|which|who|thanks?|sorry|please)\b)"
-    r"(?:(?!(?:why|what|that|which|who|how|whether|if|when|where|because|since|so|as|until|unless)\b)[\w'’./()-]+\s+){1,8}?"
-    r"(?:is|are)\b(?!(?:\s+(?:too|very|so|quite|still|often|really|now|all|not))*\s+(?:slow|broken|wrong|confusing|flaky"
-    r"|buggy|missing|failing|ugly|hard|bad|unclear|outdated|incorrect|off|red|down|stuck|odd|strange|weird|nice|great"
-    r"|good|fine|ok(?:ay)?|perfect|done|there|ready|easy|green|up)\b)",
+# What a sentence of the human begins with that asks for work, and not for how it is to be.
+_WORK = """add analyse analyze archive audit begin bring build bump call calculate carry check clean collect compare
+complete compute configure connect continue convert count create cut debug delete deploy describe design
+document draft drop enable explain export expose extend find finish fix format generate get give go halve handle
+help hook implement import improve increase index install integrate introduce investigate limit link lint list
+load look make map measure mend merge migrate move open optimise optimize plan port prepare print profile
+propose publish put read reduce refactor release remove rename replace report restore return review rewrite roll
+run save see send set ship show sketch sort speed split start store submit suggest summarise summarize support
+switch take tell test tidy track translate try turn update upgrade validate verify wire wrap write"""
+_REQUEST = re.compile(
+    r"(?:(?:and|also|now|then|so|next|ok(?:ay)?|good|nice|great|thanks?|thank you|hmm?|well|please|just|first|again"
+    r"|the same)\b[\s,.!:;]*)*(?:that|this|there|these|i(?:['’]d| would)? (?:want|need|like|think)|we (?:want|need)"
+    rf"|let['’]?s?|can|could|would|{'|'.join(_WORK.split())})\b",
     re.I,
 )
+_COMPLAINT = re.compile(
+    r"\b(?:complain\w*|too much|slow|broken|wrong|confusing|flaky|buggy|missing|fail(?:s|ing|ed)?|crash\w*|ugly|stuck"
+    r"|odd|strange|weird|nice|great|perfect|ready|works?|green|takes?)\b",
+    re.I,
+)
+MOST_OF_ONE = 20  # a prompt of more sentences is a text to work on: of those only what commands or forbids is a rule
 _REFUSAL = re.compile(
     r"\W*(?:no[,.!:;]|no way|nope|stop\b|wrong\b|not (?:like|that|so)\b|that(?:['’]s| is) (?:wrong|not)|undo)", re.I
 )
@@ -86,17 +99,19 @@ _STILL = re.compile(
 
 
 def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The sentences of prompts that command, forbid or state how it is to be, with their sources; newest prompt first.
+    """The sentences of prompts that say how it is to be, with their sources; those that command or forbid come first.
 
-    A prompt that begins with a refusal corrects the agent: all of it is a rule, but for its questions.
+    What the human states binds as well as what he forbids ("Dates are written as ISO 8601"), so that a sentence is a
+    rule unless it asks, complains, praises or wants work done. A prompt that begins with a refusal corrects the agent:
+    all of it is a rule, but for its questions.
     """
-    found: list[tuple[str, str]] = []
+    clear, stated = list[tuple[str, str]](), list[tuple[str, str]]()
     for prompt, source in prompts:
         refusal = _REFUSAL.match(prompt) is not None
-        for sentence in sentences(prompt):
-            if not _asks(sentence) and (_commands(sentence) or (refusal and len(sentence.own.split()) > 1)):
-                found.append((sentence.text, source))
-    return found[:MOST_RULES]
+        said = [one for one in sentences(prompt) if not _asks(one) and len(one.own.split()) > 1]
+        clear += [(one.text, source) for one in said if refusal or _RULE.search(one.own)]
+        stated += [(one.text, source) for one in said if len(said) <= MOST_OF_ONE and _states(one)]
+    return list(dict.fromkeys([*clear, *stated]))[:MOST_RULES]
 
 
 def spoken(texts: Iterable[str]) -> list[Sentence]:
@@ -127,8 +142,11 @@ def left(text: str) -> list[str]:
     return [found for found in said if found][:MOST_STATED]
 
 
-def _commands(sentence: Sentence) -> bool:
-    return bool(_RULE.search(sentence.own) or _STATEMENT.match(sentence.own))
+def _states(sentence: Sentence) -> bool:
+    own = sentence.own
+    if own != sentence.text or own.endswith(":") or len(own.split()) < 3:
+        return False  # it quotes, or leads to what is quoted, or says too little
+    return not (_REQUEST.match(own) or _COMPLAINT.search(own))
 
 
 def _asks(sentence: Sentence) -> bool:

@@ -32,6 +32,10 @@ def rules(*prompts: str) -> list[str]:
         ("Dates are written as ISO 8601.", ["Dates are written as ISO 8601."]),
         ("The catalogue search is slow. Find out why totals are off.", []),
         ("The tests are all green. That is fine.", []),
+        ("The limit belongs in one constant.", ["The limit belongs in one constant."]),
+        ("Thanks! Please write a test.", []),
+        ("Customers complain about sizes. I'd like a table.", []),
+        ("\n".join(f"Line {i} says so." for i in range(30)) + "\nNever rename it.", ["Never rename it."]),
     ],
 )
 def test_a_sentence_of_the_human_that_commands_how_is_a_rule_and_a_question_or_quotation_is_none(prompt, found) -> None:
