@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from relay_git.supervisor.screen import Screen
 from tests.terminal.user import User
 
 GOAL = "Add a farewell function next to greet and commit it"
@@ -130,3 +131,38 @@ def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_use
     assert "apply migration 7 again" in json.dumps(first["doNotRedo"])
     assert GOAL in told(played.requests("claude")[-1]), "Claude Code's own Read has read the task"
     assert at.lo.processes() == {} or not at.lo.sealed
+
+
+@pytest.mark.agents("claude")
+def test_a_claude_at_the_users_own_terminal_that_is_adopted_and_stopped_gives_the_terminal_back(
+    seat, model, scratch
+) -> None:
+    write = {"tools": [{"do": "write", "path": "{{cwd}}/a.py", "content": "a = 1\n"}]}
+    played = model({"claude": {"turns": [write, {"text": "Never said.", "until": str(scratch / "never")}]}})
+    at = seat(played)
+    at.repo.git("config", "relay.termGrace", "1")
+    (scratch / "inputrc").write_text("set enable-bracketed-paste off\n")
+    env = at.env | {"PS1": "PROMPT> ", "INPUTRC": str(scratch / "inputrc")}
+    user = User(at.lo.inside(["bash", "--norc", "--noprofile", "-i"]), cwd=at.repo.path, env=env, columns=120, rows=40)
+    at.users.append(user)
+    user.sees("PROMPT>")
+    before = user.modes()
+    user.type("claude --permission-mode acceptEdits 'write a.py'\r")
+    played.wait_for(2, "claude")
+    (found,) = [r for r in json.loads(at.relay("detect", "--json").stdout)["sessions"] if r["agent"] == "claude"]
+    done = at.relay("adopt", found["sessionId"], "--stop", "--to", "demo")
+    assert done.rc == 0, done
+    # The shell has seen it held and ended, has its own modes again, and what the TUI had switched on is off.
+    user.type("echo it is $((40 + 2))\r")
+    user.sees("it is 42")
+    assert user.modes() == before
+    screen = Screen()
+    screen.feed(bytes(user.look()))
+    assert screen.off() in (b"", b"\x1b[0m")
+    # Nothing of its session is lost: the transcript is there, the file in its tree, and both in what was handed over.
+    assert (at.repo.path / "a.py").read_text() == "a = 1\n"
+    read = json.loads(at.relay("read", found["path"], "--json").stdout)
+    assert read["filesTouched"] == ["a.py"]
+    session = at.session()
+    assert (session["state"], [leg["agent"] for leg in session["legs"]]) == ("DONE", ["claude", "demo"])
+    assert at.repo.git("show", f"{session['branch']}:a.py") == "a = 1"
