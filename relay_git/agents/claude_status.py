@@ -1,10 +1,10 @@
 """Claude Code's status line as a meter: at the terminal nothing else tells how much of its windows is used.
 
-Promise: it is set for one run alone, and the user's own status line is shown as without git relay; where that is none we
-know how to run, nothing is set. What Claude Code said last lies in the leg's private folder and nowhere else.
+Promise: it is set for one run alone, and the user's own status line is shown as without git relay; where that is none
+we know how to run, nothing is set. What Claude Code said last lies in the leg's private folder and nowhere else.
 
-Seen with 2.1.332: `--settings` outranks the settings of user and project; `rate_limits` comes with a subscription, after
-the first answer; the command runs once the folder is trusted, and not in headless runs.
+Seen with 2.1.332: `--settings` outranks the settings of user and project; `rate_limits` comes with a subscription,
+after the first answer; the command runs once the folder is trusted, and not in headless runs.
 """
 
 from __future__ import annotations
