@@ -1,4 +1,4 @@
-"""The outgoing agent is asked once what the next one must know: checked, bounded, and never in the way of the handoff."""
+"""The outgoing agent is asked once what the next one must know: checked, bounded, never in the way of the handoff."""
 
 from __future__ import annotations
 
