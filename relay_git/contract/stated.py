@@ -96,6 +96,9 @@ _STILL = re.compile(
     r"|\b(?:has|have|is|are)\s+(?:not\s+yet\s+been|yet\s+to\s+be|not\s+yet)\b",
     re.I,
 )
+# A piece of each pattern for what an agent says: most of a long transcript has none of them, and is not cut up.
+_PIECES = """decid decision choice chose opted settle agreed pick selected went going stick stay 'll ’ll will shall
+question clear sure certain know clarified point dead tried attempted work"""
 
 
 def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -115,8 +118,13 @@ def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def spoken(texts: Iterable[str]) -> list[Sentence]:
-    """All sentences of what the agent said, oldest first."""
-    return [sentence for text in texts for sentence in sentences(text)]
+    """The sentences of what the agent said, oldest first; of texts in which nothing of interest can stand, none."""
+    return [sentence for text in texts if _is_worth_it(text) for sentence in sentences(text)]
+
+
+def _is_worth_it(text: str) -> bool:
+    plain = text.casefold()
+    return any(piece in plain for piece in _PIECES.split())
 
 
 def decisions(said: Iterable[Sentence]) -> list[str]:
