@@ -1,4 +1,4 @@
-"""The command line of contracts as documents: options and arguments, as in `app`; each body is one call."""
+"""The commands of contracts as documents: options and arguments; each body is one call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relay_git.cli.app import Json, Thing, app
+from relay_git.cli.options import Json, Thing, app
 
 
 @app.command()
