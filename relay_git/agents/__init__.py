@@ -6,6 +6,7 @@ Promise: a name gives the same adapter everywhere; adapters are stateless and ch
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 
 from relay_git.agents.agent import Agent, Tool
 from relay_git.agents.aider import Aider
@@ -44,7 +45,7 @@ TOOLS: dict[str, Tool] = {**AGENTS, **READ_ONLY}
 
 def find_agent(name: str) -> Agent:
     """The adapter of an agent by our name or its tool's own; UserError where there is none."""
-    tool = find_tool(name)
+    tool = find_tool(name, AGENTS)
     if tool.name not in AGENTS:
         raise UserError(
             f"{tool.title} cannot be started from here; its sessions can be read",
@@ -53,13 +54,13 @@ def find_agent(name: str) -> Agent:
     return AGENTS[tool.name]
 
 
-def find_tool(name: str) -> Tool:
-    """The reader of a tool by our name or its own; UserError where there is none."""
+def find_tool(name: str, meant: Mapping[str, Tool] = TOOLS) -> Tool:
+    """The reader of a tool by our name or its own; UserError, which proposes one of `meant`, where there is none."""
     wanted = name.strip().lower()
     for tool in TOOLS.values():
         if wanted == tool.name or wanted in tool.aliases:
             return tool
-    known = [alias for tool in TOOLS.values() for alias in (tool.name, *tool.aliases)]
+    known = [alias for tool in meant.values() for alias in (tool.name, *tool.aliases)]
     near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(TOOLS)}"
+    hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(meant)}"
     raise UserError(f"there is no agent named {name!r}", hint=hint)

@@ -35,7 +35,7 @@ from relay_git.agents.agent import (
     Unsupported,
 )
 from relay_git.agents.aider_reader import AiderReader, History
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.homes import credential_notes, evidence, home, in_a_leg
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
@@ -147,7 +147,7 @@ class Aider:
     def hear(self, line: bytes, moment: Moment = UNKNOWN) -> tuple[Heard, ...]:
         """What aider is at, for the live line; a model could say the same, so nothing else is believed."""
         said = line.decode("utf-8", "replace").strip()
-        return (Doing(cut(said, 120)),) if said.startswith(("Applied edit to ", "Commit ")) else ()
+        return (Doing(cut(said, MAX_DOING)),) if said.startswith(("Applied edit to ", "Commit ")) else ()
 
     def transcript(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Path | None:
         """The history file of a leg of ours, in the leg's private folder."""

@@ -45,7 +45,7 @@ from relay_git.agents.claude_limits import event_notice, retry_notice, stdout_no
 from relay_git.agents.claude_reader import ClaudeReader
 from relay_git.agents.claude_sandbox import sandbox_settings
 from relay_git.agents.claude_status import status_line, status_readings
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home, is_set, missing_programs
 from relay_git.agents.jsonl import Record
@@ -323,9 +323,9 @@ def _hear_answer(record: Record, moment: Moment) -> tuple[Heard, ...]:
         if block.get("type") == "tool_use":
             target = jsonl.text(given.get("description")) or jsonl.text(given.get("file_path"))
             target = target or jsonl.text(given.get("command"))
-            heard.append(Doing(cut(f"{jsonl.text(block.get('name'))} {target}".strip(), 120)))
+            heard.append(Doing(cut(f"{jsonl.text(block.get('name'))} {target}".strip(), MAX_DOING)))
         elif block.get("type") == "text" and block.get("text"):
-            heard.append(Doing(cut(" ".join(jsonl.text(block.get("text")).split()), 120)))
+            heard.append(Doing(cut(" ".join(jsonl.text(block.get("text")).split()), MAX_DOING)))
     return tuple(heard)
 
 

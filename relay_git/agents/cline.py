@@ -36,7 +36,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.cline_reader import read_session
 from relay_git.agents.cline_tasks import ABOUT, API, HISTORY, UI, read_task
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.editors import user_folders
 from relay_git.agents.homes import evidence, home, in_a_leg
 from relay_git.agents.jsonl import Record
@@ -181,9 +181,9 @@ def _hear_event(event: Record, moment: Moment) -> tuple[Heard, ...]:
             given = jsonl.record(event.get("input"))
             commands = ", ".join(map(jsonl.text, jsonl.items(given.get("commands"))))
             target = jsonl.text(given.get("path")) or commands
-            return (Doing(cut(f"{jsonl.text(event.get('toolName'))} {target}".strip(), 120)),)
+            return (Doing(cut(f"{jsonl.text(event.get('toolName'))} {target}".strip(), MAX_DOING)),)
         case "content_end" if event.get("contentType") == "text":
-            return (Doing(cut(" ".join(jsonl.text(event.get("text")).split()), 120)),)
+            return (Doing(cut(" ".join(jsonl.text(event.get("text")).split()), MAX_DOING)),)
         case "error" if event.get("recoverable") is False:
             return _limit(jsonl.text(jsonl.record(event.get("error")).get("message")), moment)
         case _:

@@ -38,7 +38,7 @@ from relay_git.agents.agent import (
 from relay_git.agents.codex_limits import sentence_notice
 from relay_git.agents.codex_reader import CodexReader
 from relay_git.agents.codex_sandbox import reading_options, sandbox_options
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
@@ -270,12 +270,12 @@ def _limit(said: str, moment: Moment) -> tuple[Limited, ...]:
 def _hear_item(item: Record) -> tuple[Heard, ...]:
     match item.get("type"):
         case "command_execution" if item.get("status") == "in_progress":
-            return (Doing(cut(jsonl.text(item.get("command")), 120)),)
+            return (Doing(cut(jsonl.text(item.get("command")), MAX_DOING)),)
         case "file_change":
             paths = [jsonl.text(change.get("path")) for change in jsonl.records(item.get("changes"))]
-            return (Doing(cut(f"edits {', '.join(paths)}", 120)),)
+            return (Doing(cut(f"edits {', '.join(paths)}", MAX_DOING)),)
         case "agent_message":
-            return (Doing(cut(" ".join(jsonl.text(item.get("text")).split()), 120)),)
+            return (Doing(cut(" ".join(jsonl.text(item.get("text")).split()), MAX_DOING)),)
         case _:
             return ()
 

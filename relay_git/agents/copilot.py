@@ -36,7 +36,7 @@ from relay_git.agents.agent import (
     is_plain,
 )
 from relay_git.agents.copilot_reader import CopilotFollower, error_notice
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
@@ -108,9 +108,9 @@ class Copilot:
             case "tool.execution_start":
                 given = jsonl.record(data.get("arguments"))
                 target = jsonl.text(given.get("command")) or jsonl.text(given.get("path"))
-                return (Doing(cut(f"{jsonl.text(data.get('toolName'))} {target}".strip(), 120)),)
+                return (Doing(cut(f"{jsonl.text(data.get('toolName'))} {target}".strip(), MAX_DOING)),)
             case "assistant.message" if data.get("content"):
-                return (Doing(cut(" ".join(jsonl.text(data.get("content")).split()), 120)),)
+                return (Doing(cut(" ".join(jsonl.text(data.get("content")).split()), MAX_DOING)),)
             case "model.call_failure":
                 return _hear_failure(data, moment.of(jsonl.iso_time(record.get("timestamp"))))
             case "assistant.usage":

@@ -36,7 +36,7 @@ from relay_git.agents.agent import (
     Unsupported,
     is_plain,
 )
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
+from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_DOING, Draft, cut, excerpt, plan_status
 from relay_git.agents.homes import home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
@@ -121,7 +121,7 @@ class Demo:
             case "session":
                 return (Identified(jsonl.text(event.get("id"))),)
             case "doing":
-                return (Doing(cut(jsonl.text(event.get("what")), 120)),)
+                return (Doing(cut(jsonl.text(event.get("what")), MAX_DOING)),)
             case "quota":
                 window, resets_at = jsonl.text(event.get("window")), jsonl.epoch_time(event.get("resetsAt"))
                 said = meters.reading(window, event.get("used"), moment.at, resets_at, None, "demo: pretend meter")

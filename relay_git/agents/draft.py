@@ -32,6 +32,7 @@ _UTC_TIME = len("2026-01-01T00:00:00.000Z")
 MAX_LIMITS = 50
 MAX_REMEMBERED = 20_000
 MAX_NAME_CHARS = 1_024
+MAX_DOING = 2_000  # more than is shown: a secret that is cut in two is not known for one any more
 
 
 def cut(value: str, most: int) -> str:

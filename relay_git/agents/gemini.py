@@ -34,7 +34,7 @@ from relay_git.agents.agent import (
     Unready,
     Unsupported,
 )
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.gemini_store import find_session, follow, is_session, session_files, session_id
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
@@ -120,9 +120,9 @@ class Gemini:
             case "tool_use":
                 given = jsonl.record(record.get("parameters"))
                 target = jsonl.text(given.get("file_path")) or jsonl.text(given.get("command"))
-                return (Doing(cut(f"{jsonl.text(record.get('tool_name'))} {target}".strip(), 120)),)
+                return (Doing(cut(f"{jsonl.text(record.get('tool_name'))} {target}".strip(), MAX_DOING)),)
             case "message" if record.get("role") == "assistant" and record.get("content"):
-                return (Doing(cut(" ".join(jsonl.text(record.get("content")).split()), 120)),)
+                return (Doing(cut(" ".join(jsonl.text(record.get("content")).split()), MAX_DOING)),)
             case "result":
                 return _hear_result(record, moment)
             case _:

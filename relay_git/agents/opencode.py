@@ -34,7 +34,7 @@ from relay_git.agents.agent import (
     Unsupported,
     is_plain,
 )
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
@@ -154,7 +154,7 @@ class Opencode:
             case "tool_use":
                 return (Doing(_call(part)),)
             case "text":
-                return (Doing(cut(" ".join(jsonl.text(part.get("text")).split()), 120)),)
+                return (Doing(cut(" ".join(jsonl.text(part.get("text")).split()), MAX_DOING)),)
             case "step_finish" if part.get("reason") == "stop":
                 return (Ended(True),)
             case "session.status":
@@ -242,7 +242,7 @@ def _call(part: Record) -> str:
     state = jsonl.record(part.get("state"))
     given = jsonl.record(state.get("input"))
     target = jsonl.text(state.get("title")) or jsonl.text(given.get("filePath")) or jsonl.text(given.get("command"))
-    return cut(f"{jsonl.text(part.get('tool'))} {target}".strip(), 120)
+    return cut(f"{jsonl.text(part.get('tool'))} {target}".strip(), MAX_DOING)
 
 
 def _hear_error(record: Record, moment: Moment) -> tuple[Heard, ...]:

@@ -34,7 +34,7 @@ from relay_git.agents.agent import (
     Unsupported,
     is_plain,
 )
-from relay_git.agents.draft import cut
+from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
@@ -205,9 +205,9 @@ def _hear_answer(record: Record) -> tuple[Heard, ...]:
         given = jsonl.record(block.get("input"))
         if block.get("type") == "tool_use":
             target = jsonl.text(given.get("file_path")) or jsonl.text(given.get("command"))
-            heard.append(Doing(cut(f"{jsonl.text(block.get('name'))} {target}".strip(), 120)))
+            heard.append(Doing(cut(f"{jsonl.text(block.get('name'))} {target}".strip(), MAX_DOING)))
         elif block.get("type") == "text" and block.get("text"):
-            heard.append(Doing(cut(" ".join(jsonl.text(block.get("text")).split()), 120)))
+            heard.append(Doing(cut(" ".join(jsonl.text(block.get("text")).split()), MAX_DOING)))
     return tuple(heard)
 
 

@@ -35,7 +35,7 @@ def run(argv: list[str]) -> int:
     except RelayError as error:
         return _fail(str(error), error.hint, error.exit_code)
     except TyperException as error:
-        return _fail(error.format_message().rstrip("."), _usage_hint(error), ExitCode.USAGE)
+        return _fail(error.format_message().rstrip("."), _usage_hint(error, argv), ExitCode.USAGE)
     except Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, Abort):
@@ -66,9 +66,11 @@ def _fail(message: str, hint: str, code: ExitCode) -> int:
     return int(code)
 
 
-def _usage_hint(error: object) -> str:
+def _usage_hint(error: object, argv: list[str]) -> str:
     context = getattr(error, "ctx", None)
-    name = context.info_name if context is not None and context.info_name != "git relay" else ""
+    name = context.command_path.removeprefix("git relay").strip() if context is not None else ""
+    if not name and argv and argv[0].isalpha() and type(error).__name__ != "UsageError":
+        name = argv[0]  # an option without its value is told without the command
     if type(error).__name__ == "NoSuchOption" and name == "start":
         return 'git relay start -h; a task that begins with - comes after --: git relay start -- "- my task"'
     return f"git relay {name} -h" if name else "git relay -h"

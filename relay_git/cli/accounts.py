@@ -45,7 +45,9 @@ def show(*, as_json: bool) -> int:
     elif not logins:
         print("no account has a label; each tool has the one that it is signed in with itself")
     else:
-        rows = [(str(login), str(login.folder), _key(login) or "-", _evidence(login) or "no") for login in logins]
+        rows = [
+            (str(login), str(login.folder), _key(login) or "-", _evidence(login) or _why_not(login)) for login in logins
+        ]
         print_table(("ACCOUNT", "FOLDER", "KEY", "SIGNED IN"), rows)
     return ExitCode.DONE
 
@@ -89,6 +91,10 @@ def _evidence(login: Login) -> str:
         return ""
     verdicts = (find_agent(login.agent).check(env, permission) for permission in Permission)
     return next((verdict.evidence for verdict in verdicts if isinstance(verdict, Ready)), "")
+
+
+def _why_not(login: Login) -> str:
+    return "no" if login.folder.is_dir() else "no, its folder is not there"
 
 
 def _json(login: Login) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from relay_git.agents import AGENTS, TOOLS
 from relay_git.cli import context
 from relay_git.cli.render import print_json, print_table
 from relay_git.cli.transcripts import to_json
+from relay_git.contract.brief import without_order
 from relay_git.errors import ExitCode, RelayError, UserError, printable
 from relay_git.git.repo import discover
 from relay_git.quota.entry import Account
@@ -79,7 +80,7 @@ def _row(row: Detected, account: Account, now: datetime) -> tuple[str, ...]:
     record = row.record
     left = sum(item.status in (PlanStatus.PENDING, PlanStatus.IN_PROGRESS) for item in record.plan)
     task = f"[{row.relay}] " if row.relay else ""
-    task += " ".join((record.prompts[-1] if record.prompts else "").split())[:60]
+    task += " ".join(without_order(record.prompts[-1] if record.prompts else "").split())[:60]
     return (
         _state(row, now),
         str(account),

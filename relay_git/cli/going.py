@@ -259,6 +259,8 @@ def _tell_end(run: Run, state: State) -> int:
                 say(f"  {passed.agent}: {passed.reason}")
             say(f"read it: git relay show {name}")
             same = f"git relay resume {name} once you have signed in, or " if out else ""
+            if wanted:
+                say(f"answer:  git relay answer {name} TEXT --to AGENT")
             say(f"go on:   {same}git relay handoff {name} --to AGENT")
             return ExitCode.FAILED
 
@@ -344,4 +346,5 @@ def clean_stop() -> Iterator[Stop]:
         yield stop
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # One more Ctrl-C after the stop has come to its end must not cut off its last words.
+            signal.signal(number, signal.SIG_IGN if stop.is_set() and number == signal.SIGINT else handler)

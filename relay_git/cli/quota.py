@@ -55,7 +55,7 @@ def quota(*, watch: bool, as_json: bool) -> int:
 def _wallets(detector: Detector, now: datetime) -> tuple[list[Wallet], list[str]]:
     """The wallet of each account, and what of it could not be read."""
     history, plans = context.history(), context.plans()
-    troubles = []
+    troubles = list(history.strangers())
     known: dict[Account, list[Entry]] = defaultdict(list)
     for account in (*history.accounts(), *plans):
         if account not in known:

@@ -13,6 +13,7 @@ from relay_git.git.store import Store
 from relay_git.ledger import journal
 from relay_git.ledger.journal import Entry
 from relay_git.session import SessionId
+from relay_git.supervisor.request import HANDOFF
 
 
 def status(word: str | None, *, as_json: bool, everything: bool) -> int:
@@ -135,6 +136,8 @@ def _next(tip: Entry, *, running: bool, landed: bool) -> str:
         return f"git relay verify {name}"
     if tip.state is State.STOPPED or tip.state not in RESTS:
         return f"git relay resume {name}, or git relay handoff {name} --to AGENT"
+    if tip.pause_reason == HANDOFF and not tip.passed_over:  # the user has asked for a person
+        return f"git relay answer {name} TEXT --to AGENT, or git relay handoff {name} --to AGENT"
     return f"git relay handoff {name} --to AGENT"
 
 

@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 
     from relay_git.supervisor.terminal import Terminal
 
+_LIVE = 120  # characters of what an agent is doing
+
 
 def _shown(text: str) -> str:
     """The text as it can be shown: what the user sees is often a log too."""
     from relay_git.contract.redact import redact
 
     return redact(printable(text))[0]
+
+
+def _shortened(doing: str) -> str:
+    return doing if len(doing) <= _LIVE else f"{doing[: _LIVE - 1]}…"
 
 
 def _print(line: str) -> None:
@@ -120,7 +126,7 @@ class ConsoleTeller:
 
     def live(self, leg: int, agent: str, doing: str, quota: str = "") -> None:
         """What the agent is at right now; on a terminal it takes the place of what was said before."""
-        told = (leg, agent, _shown(doing).replace("\n", " ")[:200], printable(quota))
+        told = (leg, agent, _shortened(_shown(doing).replace("\n", " ")), printable(quota))
         before = (self._leg, self._agent, self._doing, self._quota)
         if told == before:
             return

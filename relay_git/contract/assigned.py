@@ -51,7 +51,11 @@ _VALUES = (
     re.compile(r"(?P<open>[rbuf]{0,2}\")(?P<value>(?:[^\"\\\r\n]|\\[^\r\n]){0,2000})"),
     re.compile(r"(?P<open>[rbuf]{0,2}')(?P<value>(?:[^'\\\r\n]|\\[^\r\n]){0,2000})"),
     re.compile(r"(?P<open>`)(?P<value>[^`\r\n]{0,2000})"),
-    re.compile(r"(?P<open>)(?P<value>[^\s\"'`\\,;&<>(){}|]{1,2000})(?![^\s\"'`\\,;&<>){}|])"),
+    # An "&" belongs to the value unless it joins parameters or commands, or is an entity.
+    re.compile(
+        r"(?P<open>)(?P<value>[^\s\"'`\\,;&<>(){}|]{1,2000}"
+        r"(?:&(?![\w.%\[\]-]{1,80}=|(?:amp|lt|gt|quot);)[^\s\"'`\\,;&<>(){}|]{1,200}){0,4})(?![^\s\"'`\\,;&<>){}|])"
+    ),
 )
 _DOTENV = re.compile(
     r"(?P<open>)(?P<value>[^\s\"'`\\]{1,2000})(?=\\n|\s|$)"

@@ -29,6 +29,7 @@ TITLE = "# git relay brief: a task handed over by another agent"
 PROMPT = "prompt"  # the kind of evidence that is the human's own words
 FOREIGN = "# git relay brief: a task taken over from another tool"
 REMINDER = "# git relay reminder: go on with your task"
+ORDER = "(You work on the branch relay/"  # how what the first agent is told beside the task begins
 
 _INTRODUCTION = """\
 What this is: data that another agent left when it was stopped, built, signed and verified by git relay.
@@ -52,8 +53,13 @@ class Cut:
 
 
 def is_ours(prompt: str) -> bool:
-    """Whether a prompt was written by git relay and not by the human."""
-    return TITLE in prompt or REMINDER in prompt
+    """Whether a prompt was written by git relay: the task too, with what is told beside it."""
+    return TITLE in prompt or REMINDER in prompt or ORDER in prompt
+
+
+def without_order(prompt: str) -> str:
+    """The task alone, of a prompt that git relay began a session with."""
+    return prompt.partition(f"\n{ORDER}")[0]
 
 
 def brief(contract: JsonObject) -> str:

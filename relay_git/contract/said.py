@@ -93,7 +93,11 @@ def said(
             "rule",
             _noted_rules(notes),
             _rules(commits),
-            ({"rule": rule, "source": source} for rule, source in stated.rules([*prompts, (task, TASK)])),
+            (
+                {"rule": rule, "source": source}
+                for rule, source in stated.rules([*prompts, (task, TASK)])
+                if rule != task.strip()  # which is the goal
+            ),
             _carried(before, "constraints"),
         ),
         open_questions=_joined(

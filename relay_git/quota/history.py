@@ -89,6 +89,19 @@ class History:
                         found.add(account)
         return tuple(sorted(found))
 
+    def strangers(self) -> tuple[str, ...]:
+        """What lies where a history should and is none, in words."""
+        found = []
+        with contextlib.suppress(OSError):
+            for file in sorted(self.folder.glob("*.jsonl")):
+                try:
+                    head = _look(file)[0]
+                    why = "" if lines.header(head) or lines.is_newer(head) else "it is none any more"
+                except OSError as error:
+                    why = error.strerror or str(error)
+                found += [f"the quota history {file} cannot be read: {why}"] if why else []
+        return tuple(found)
+
     def _file(self, account: Account) -> Path:
         return self.folder / f"{quote(str(account), safe='')[:200]}.jsonl"
 

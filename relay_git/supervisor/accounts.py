@@ -91,7 +91,10 @@ class Accounts:
                 raise UserError(f"there is an account {login} already", hint=f"git relay accounts remove {login}")
             for other in others:
                 if other.folder == login.folder and other.agent == login.agent:
-                    raise UserError(f"{login.folder} is the folder of {other}: one folder holds one account")
+                    raise UserError(
+                        f"{login.folder} is the folder of {other}: one folder holds one account",
+                        hint=f"give {login} a folder of its own with --config-dir",
+                    )
             if len(others) >= _MOST_ACCOUNTS:
                 raise UserError(f"there are {_MOST_ACCOUNTS} accounts already", hint="git relay accounts list")
             login.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -168,9 +171,12 @@ def _refuse_oddities(login: Login) -> None:
     about = find_agent(login.agent).account
     account_of(str(login))
     if not about.folder:
-        raise UserError(f"{login.agent} has no folder that could hold a login of its own")
+        raise UserError(
+            f"{login.agent} has no folder that could hold a login of its own",
+            hint=f"--then {login.agent} uses its own login",
+        )
     if not login.folder.is_absolute():
-        raise UserError(f"{login.folder} is no absolute path")
+        raise UserError(f"{login.folder} is no absolute path", hint="--config-dir /the/whole/path")
     if login.key_variable and login.keyring:
         raise UserError("a key is found by a variable or in the keyring", hint="give one of the two")
     if login.key_variable and not _VARIABLE.fullmatch(login.key_variable):

@@ -11,7 +11,7 @@ import os
 import time
 
 from relay_git.agents.agent import Ready, Unready
-from relay_git.contract.brief import brief, reminder
+from relay_git.contract.brief import ORDER, brief, reminder
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
 from relay_git.contract.notes import Kind
 from relay_git.errors import AgentError, RelayError, SignatureRefused
@@ -242,7 +242,7 @@ def _record_launch(run: Run, watcher: Watcher) -> None:
 
 def _standing_order(run: Run) -> str:
     return (
-        f"\n(You work on the branch relay/{run.session}, in a worktree of its own. Stay on it and commit small, "
+        f"\n{ORDER}{run.session}, in a worktree of its own. Stay on it and commit small, "
         "finished steps: each commit is a point at which the work can be handed to another agent without loss. "
         "What the next agent must know, leave in commit trailers (Relay-Do-Not-Redo:, Relay-Decision:, "
         "Relay-Constraint:, Relay-Question:, Relay-Next:) or, at any time, by `git relay note KIND TEXT` "

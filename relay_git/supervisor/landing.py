@@ -34,7 +34,8 @@ def land(run: Run, how: How) -> Landed:
     before, base = repo.resolve("HEAD"), Oid(run.tip.entry.base_commit)
     if not branch or before is None:
         raise UserError(
-            "your work tree is on no branch (detached HEAD), so there is nothing to land on", hint="git switch BRANCH"
+            "your work tree is on no branch (detached HEAD), so there is nothing to land on",
+            hint="git switch BRANCH; in the middle of a rebase: git rebase --continue, or --abort, first",
         )
     _clean(git)
     run.note(*links.bring_back(repo, session))

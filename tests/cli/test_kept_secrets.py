@@ -55,6 +55,15 @@ def test_nothing_that_is_kept_holds_a_secret_and_the_first_agent_was_told_the_wh
     prompts = demo.prompts()
     assert (SECRETS["task"] in prompts[0], SECRETS["title"] in prompts[0]) == (True, True)
     assert "[redacted:groq-key#" in prompts[1]
+    assert "You work on the branch" not in prompts[1], "what git relay told the first agent is nobody's rule"
     assert not [place for place, secret in SECRETS.items() if secret in prompts[1]]
     assert b"[redacted:" in (repo.git_dir / f"relay/logs/{session}/leg-1-demo/stdout").read_bytes()
     assert "[redacted:" in (repo.git_dir / f"relay/spool/{session}/task").read_text()
+
+
+def test_what_is_too_long_for_a_line_loses_its_secrets_before_it_is_cut(repo, relay, demo) -> None:
+    secret = "postgres://me:s3cretpw9@db.example.com/shop"
+    demo.plays([shell("sh", "-c", f": {'x' * fill} {secret}") for fill in range(60, 110, 2)])
+    ran = relay("start", "the task", "--agent", "demo", cwd=repo.path)
+    assert "redacted" in ran.stderr
+    assert "s3c" not in ran.stderr

@@ -28,6 +28,8 @@ def test_a_person_is_asked_and_the_answer_reaches_the_next_agent(repo, relay, de
     assert "Which tax?" in asked.stdout
     assert "tax law" in asked.stdout
     assert contract(repo, relay)["to"]["agent"] == "human"
+    assert f"answer:  git relay answer {session} TEXT --to AGENT" in asked.stderr
+    assert f"git relay answer {session} TEXT --to AGENT, or" in relay("status", cwd=repo.path).stdout
 
     answered = relay("answer", session, "Use the reduced rate", "--to", "demo", cwd=repo.path)
     assert answered.rc == 0, answered

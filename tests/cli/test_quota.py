@@ -159,3 +159,15 @@ def test_at_a_terminal_it_has_colours_and_watching_leaves_no_trace(tmp_path):
         assert user.seen.rindex(b"\x1b[?25h") > user.seen.rindex(b"\x1b[?25l")
     finally:
         user.close()
+
+
+def test_what_is_no_history_any_more_is_named(relay, tmp_path):
+    folder = record(Account("claude"), reading(0.5, 60))
+    (folder / "codex.jsonl").write_bytes(b"\0\xff torn")
+    (folder / "gemini.jsonl").mkdir()
+    told = json.loads(relay("quota", "--json", cwd=tmp_path).stdout)
+    assert [account["agent"] for account in told["accounts"]] == ["claude"]
+    assert [trouble.split("/")[-1] for trouble in told["troubles"]] == [
+        "codex.jsonl cannot be read: it is none any more",
+        "gemini.jsonl cannot be read: Is a directory",
+    ]

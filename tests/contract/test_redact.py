@@ -98,6 +98,22 @@ def test_values_of_secret_names_are_found_in_every_shape(before: str, after: str
     assert redact(text) == (text, {})
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("password: Tr0ub4dor&3zz", "password: "),
+        ("password: Tr0ub4dor&3zz&x9!k to fix it", "password:  to fix it"),
+        ("export DB_PASSWORD=Tr0ub4dor&3zz", "export DB_PASSWORD="),
+        ("?password=Tr0ub4dor3&user=me", "?password=&user=me"),
+        ("?password=Tr0ub4dor3&a%5B0%5D=me", "?password=&a%5B0%5D=me"),
+        ("password=Tr0ub4dor3&amp;user=me", "password=&amp;user=me"),
+        ("login --password Tr0ub4dor3&& make", "login --password && make"),
+    ],
+)
+def test_an_ampersand_is_part_of_a_value_unless_it_joins_it_to_what_follows(text: str, left: str) -> None:
+    assert re.sub(r"\[redacted:[^]]*\]", "", redact(text)[0]) == left
+
+
 def test_passwords_in_urls_are_found_also_with_an_at_sign() -> None:
     for password in ("secret1", "p@ss", "a@b@c", "pa:ss!"):
         text, counts = redact(f"see postgres://me:{password}@db.example:5432/x?y=1 now")
