@@ -211,7 +211,7 @@ def test_secrets_are_gone_before_anything_is_hashed_and_a_changed_snippet_says_s
     hunk = Hunk(b"a", f"+KEY = '{secret}'\n", truncated=False)
     contract = build(identity(task=f"use {secret}"), PAUSE, record, replace(WORK, hunks=(hunk,)))
     assert secret.encode() not in canonical(contract)
-    assert contract["redactions"]["anthropic-key"] == 4  # "use ..." is the goal and a rule
+    assert contract["redactions"]["anthropic-key"] == 4
     assert contract["inFlightCode"][0]["snippet"].startswith("[changed by redaction")
     assert contract["initialPromptSha256"] == hashlib.sha256(contract["initialPrompt"].encode()).hexdigest()
 
