@@ -11,7 +11,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,8 +79,12 @@ def _company(folder) -> Iterator[Company]:
         process.stdin.close()
 
 
-def strike(company: Company, mode: str, ends: str, points: Iterable[str]) -> None:
-    """Strike at each of these points, and again where other threads were quicker this time."""
+def strike(company: Company, mode: str, ends: str, points: Collection[str]) -> None:
+    """Strike at each of these points, and again where other threads were quicker this time.
+
+    How often the user is told something depends on who is quicker: of such points a few may stay away for good.
+    """
+    never = []
     for at in points:
         for _ in range(3):
             [result] = company.play(mode=mode, ends=ends, at=at)
@@ -88,7 +92,9 @@ def strike(company: Company, mode: str, ends: str, points: Iterable[str]) -> Non
             if result["reached"]:
                 break
         else:
-            pytest.fail(f"the point was never reached again: {at}")
+            never.append(at)
+    assert len([at for at in never if "/told #" in at]) <= 2, f"never reached again: {never}"
+    assert [at for at in never if "/told #" not in at] == []
 
 
 @pytest.mark.parametrize("part", range(PARTS))
