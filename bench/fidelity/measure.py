@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def messages(session: Session) -> Iterator[str]:
 
 def _records(file: Path) -> Iterator[Any]:
     if file.suffix == ".db":
-        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as database:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
             for (data,) in database.execute("SELECT data FROM part ORDER BY time_created, id"):
                 yield json.loads(data)
     elif file.suffix == ".md":

@@ -17,8 +17,8 @@ _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)  # by file s
 
 
 def sync_folder(folder: Path) -> None:
-    """Raises OSError where the disk fails; one that cannot sync folders is left at that."""
-    with contextlib.suppress(FileNotFoundError):
+    """Raises OSError where the disk fails; what is no folder, and a disk that cannot sync one, is left at that."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # a reftable has a file in place of refs/heads
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay_git.agents import AGENTS, READ_ONLY, TOOLS, find_agent, find_tool
+from relay_git.agents import AGENTS, READ_ONLY, find_agent, find_tool
 from relay_git.agents.agent import Launch, Permission, Place, Ready, Unready, Unsupported
 from relay_git.agents.codex_sandbox import toml_string
 from relay_git.errors import UserError
@@ -87,7 +87,7 @@ def test_a_tool_that_can_only_be_read_is_told_apart(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", f"use one of: {', '.join(TOOLS)}")]
+    ("said", "hint"), [("cluade", "did you mean claude?"), ("zzz", f"use one of: {', '.join(AGENTS)}")]
 )
 def test_an_unknown_name_gets_a_hint(said: str, hint: str) -> None:
     with pytest.raises(UserError, match=f"there is no agent named '{said}'") as caught:

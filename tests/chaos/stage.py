@@ -120,7 +120,9 @@ class Stage:
             names.append(name)
             if len(names) % job.parts != job.part:
                 return
-            others = freeze([*self.marked(), *children(os.getpid())])
+            others: list[int] = []
+            while fresh := freeze([*self.marked(), *children(os.getpid())]):  # what was born meanwhile, too
+                others += fresh
             mend = tear()
             for place in (self.repo, self.backstage):
                 shutil.copytree(place, album / str(len(names)) / place.name, symlinks=True)

@@ -497,7 +497,7 @@ def test_hints_name_the_main_work_tree_where_the_git_dir_lies_apart(landed, tmp_
 
 def cut_off(landed, relay) -> str:
     """A landing whose git and git relay are killed when the tree has the work and HEAD has not; the session."""
-    kill = "kill -9 $(ps -o ppid= -p $PPID) $PPID"
+    kill = "kill -9 $(sed -n 's/^PPid:[[:space:]]*//p' /proc/$PPID/status) $PPID"
     hook = landed.write(".git/hooks/pre-merge-commit", f"#!/bin/sh\n{kill}\n")
     hook.chmod(0o755)
     assert relay("land", cwd=landed.path).rc == -9

@@ -13,6 +13,7 @@ import pytest
 
 from relay_git.errors import LedgerConflict, RepoError
 from relay_git.git import libgit2, plain
+from relay_git.git.durable import sync_folder
 from relay_git.git.repo import discover
 from relay_git.git.run import LOCAL_ENV_VARS, clean_env, without_local_env
 from relay_git.git.store import BLOB_MODE, TREE_MODE, ZERO, Oid, RefUpdate, TreeEntry, open_store
@@ -217,3 +218,10 @@ def test_discovery_ignores_a_foreign_index_and_follows_git_dir_as_git_does(repo,
     }
     assert discover(repo.path, env).home == other.path
     assert discover(repo.path, {"GIT_INDEX_FILE": "/nonexistent"}).home == repo.path
+
+
+def test_what_is_no_folder_or_is_not_there_needs_no_sync_of_one(tmp_path) -> None:
+    (tmp_path / "heads").write_text("a reftable has a file there\n")
+    sync_folder(tmp_path / "heads")
+    sync_folder(tmp_path / "heads" / "relay")
+    sync_folder(tmp_path / "nowhere")
