@@ -30,7 +30,7 @@ FINISH = [
 ]
 SETTINGS = {
     "permissions": {"defaultMode": "acceptEdits"},
-    "statusLine": {"type": "command", "command": "echo my own line"},
+    "statusLine": {"type": "command", "command": "grep -q rate_limits && touch ~/metered; echo my own line"},
 }
 TITLE = {"when": "Do not answer the request", "reply": {"text": "Farewell"}}
 
@@ -96,8 +96,9 @@ def quit_codex(user: User) -> None:
 
 
 @pytest.mark.agents("claude", "codex")
-def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_user(seat, model) -> None:
-    limit = {"preset": "claude-usage-limit", "sticky": True}
+def test_at_claudes_limit_codex_takes_its_place_with_the_brief_and_hears_the_user(seat, model, agent_home) -> None:
+    # Not before the status line has told of the quota, and git relay has had the time to look.
+    limit = {"preset": "claude-usage-limit", "sticky": True, "until": str(agent_home / "metered"), "delay": 3}
     played = model(
         {"claude": {"turns": [*BEGIN, limit], "rate": "claude:0.8"}, "codex": {"turns": FINISH, "routes": [TITLE]}}
     )
