@@ -234,9 +234,10 @@ class Draft:
     def say(self, said: str) -> None:
         """Take the newest words of the assistant."""
         self.last_text = cut(said, MAX_TEXT_CHARS)
-        self.texts.append(said[-MAX_KEPT_CHARS:])
-        self.texts_seen += 1
-        self._texts_chars += len(self.texts[-1])
+        if said:
+            self.texts.append(said[-MAX_KEPT_CHARS:])
+            self.texts_seen += 1
+            self._texts_chars += len(self.texts[-1])
         while self._texts_chars > MAX_ALL_CHARS:
             self._texts_chars -= len(self.texts.popleft())
         self.open_prompt, self.at_limit = "", False
