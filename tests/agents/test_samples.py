@@ -129,7 +129,8 @@ def test_a_file_that_is_cut_gives_nothing_that_was_not_in_it(name: str, tmp_path
     file.write_bytes(content[:at])
     record = sample.read()
     sane(record)
-    assert set(record.prompts) <= set(whole.prompts)
+    # What a later record takes back stands, where the file is cut before that.
+    assert {said for said in record.prompts if said.encode() not in content} <= set(whole.prompts)
     assert set(commands(record)) <= set(commands(whole))
     assert set(record.files_touched) <= set(whole.files_touched)
 
