@@ -40,7 +40,7 @@ from relay_git.agents.homes import credential_notes, evidence, home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
-from relay_git.agents.unconfined import full_grants, not_confined
+from relay_git.agents.unconfined import full_grants, not_confined, without_yolo
 
 _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
 _CLOUDS = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GEMINI_CLI_USE_COMPUTE_ADC")
@@ -93,11 +93,7 @@ class Gemini:
         self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to ask in a session made from this one's file, without the tools that it would have to allow."""
-        plan = self.resume(place, native_id, question, ready, Permission.FULL, env)
-        if isinstance(plan, Unsupported):
-            return plan
-        program, *words = (word for word in plan.argv if word != "--yolo")
-        return replace(plan, argv=(program, "--approval-mode", "default", *words))
+        return without_yolo(self.resume(place, native_id, question, ready, Permission.FULL, env))
 
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """The session's file, and those of its subagents in the folder beside it."""

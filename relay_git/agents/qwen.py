@@ -41,7 +41,7 @@ from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.qwen_reader import QwenReader
 from relay_git.agents.refusal import refusal
 from relay_git.agents.transcript import Follower
-from relay_git.agents.unconfined import full_grants, not_confined
+from relay_git.agents.unconfined import full_grants, not_confined, without_yolo
 from relay_git.session import LimitKind, LimitNotice
 
 _KEYS = (
@@ -100,11 +100,7 @@ class Qwen:
         self, place: Place, native_id: str, question: str, ready: Ready, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to ask in a copy of this session, without the tools that it would have to allow."""
-        plan = self.resume(place, native_id, question, ready, Permission.FULL, env)
-        if isinstance(plan, Unsupported):
-            return plan
-        program, *words = (word for word in plan.argv if word != "--yolo")
-        return replace(plan, argv=(program, "--approval-mode", "default", *words))
+        return without_yolo(self.resume(place, native_id, question, ready, Permission.FULL, env))
 
     def kept(self, native_id: str, worktree: Path, env: Mapping[str, str]) -> Kept | Unsupported:
         """The session's file."""
