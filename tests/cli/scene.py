@@ -16,6 +16,8 @@ from typing import Any
 
 import psutil
 
+from tests.seal.records import records
+
 Step = dict[str, Any]
 _BLOCK = re.compile(rb"^# >>> git relay >>>.*?^# <<< git relay <<<\n", re.M | re.S)
 OURS = ("refs/heads/relay/", "refs/relay/", "refs/notes/relay/")
@@ -61,8 +63,8 @@ class Demo:
         """What each agent that was started was told, in the order of the transcripts' first lines."""
         found = []
         for file in (self.home / "sessions").glob("*.jsonl"):
-            records = [json.loads(line) for line in file.read_text().split("\n") if line]
-            found.append((records[0]["at"], next(r["text"] for r in records if r["type"] == "prompt")))
+            said = records(file)
+            found.append((said[0]["at"], next(r["text"] for r in said if r["type"] == "prompt")))
         return [text for _, text in sorted(found)]
 
 

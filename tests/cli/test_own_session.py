@@ -9,6 +9,7 @@ import pytest
 from relay_git.contract.brief import REMINDER, TITLE
 from tests.cli.scene import ACCEPT, HANG, LIMIT, TAKE_OVER, WORK, end_survivors, only_session, shell, states, wait_for
 from tests.cli.test_crash import at_state, begin, kill
+from tests.seal.records import records
 
 __all__ = ["begin"]  # the fixture
 
@@ -27,9 +28,9 @@ def told(demo) -> list[list[str]]:
     """What was said to each run of the agent, by its transcript, in the order in which they began."""
     found = []
     for file in (demo.home / "sessions").glob("*.jsonl"):
-        records = [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
-        begun = [r["at"] for r in records if r["type"] == "session"]
-        found.append((begun[-1], [r["text"] for r in records if r["type"] == "prompt"]))
+        said = records(file)
+        begun = [r["at"] for r in said if r["type"] == "session"]
+        found.append((begun[-1], [r["text"] for r in said if r["type"] == "prompt"]))
     return [prompts for _, prompts in sorted(found)]
 
 

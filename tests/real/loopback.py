@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.seal.records import records
+
 ROOT = Path(__file__).resolve().parents[2]
 Env = Mapping[str, str]
 
@@ -45,9 +47,7 @@ class Model:
 
     def requests(self, api: str | None = None, kind: str | None = "main") -> list[dict[str, Any]]:
         """The requests so far, in order; of one API ("claude", "codex") and one kind (None: all)."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        found = [json.loads(line) for line in lines]
-        return [r for r in found if api in (None, r.get("api")) and kind in (None, r["kind"])]
+        return [r for r in records(self.log) if api in (None, r.get("api")) and kind in (None, r["kind"])]
 
     def wait_for(self, count: int, api: str | None = None, timeout: float = 60) -> None:
         """Wait until so many main requests have come."""

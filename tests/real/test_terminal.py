@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from relay_git.supervisor.screen import Screen
+from tests.seal.records import records
 from tests.terminal.user import User
 
 GOAL = "Add a farewell function next to greet and commit it"
@@ -83,8 +84,7 @@ def told(request: dict) -> str:
 
 def quota(history: Path) -> ItemsView[str, object]:
     """The first reading of the five hours."""
-    rows = [json.loads(line) for line in history.read_text().splitlines()]
-    return next(row for row in rows if row.get("window") == "five_hour" and "used" in row).items()
+    return next(row for row in records(history) if row.get("window") == "five_hour" and "used" in row).items()
 
 
 def quit_codex(user: User) -> None:
@@ -150,7 +150,7 @@ def test_a_claude_at_the_users_own_terminal_that_is_adopted_and_stopped_gives_th
     before = user.modes()
     user.type("claude --permission-mode acceptEdits 'write a.py'\r")
     played.wait_for(2, "claude")
-    (found,) = [r for r in json.loads(at.relay("detect", "--json").stdout)["sessions"] if r["agent"] == "claude"]
+    (found,) = json.loads(at.relay("detect", "--here", "--json").stdout)["sessions"]
     done = at.relay("adopt", found["sessionId"], "--stop", "--to", "demo")
     assert done.rc == 0, done
     # The shell has seen it held and ended, has its own modes again, and what the TUI had switched on is off.

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.cli.scene import Demo, only_session, states
+from tests.seal.records import records
 from tests.seal.repo import Repo
 from tests.terminal.user import User
 
@@ -47,8 +48,8 @@ class Desk:
 
     def received(self) -> bytes:
         """Every byte that reached the demo agent's TUI."""
-        lines = (self.folder / "demo/sessions/t-1.jsonl").read_text().splitlines()
-        return b"".join(bytes.fromhex(r["hex"]) for r in map(json.loads, lines) if r["type"] == "keys")
+        said = records(self.folder / "demo/sessions/t-1.jsonl")
+        return b"".join(bytes.fromhex(r["hex"]) for r in said if r["type"] == "keys")
 
     def left(self) -> list[int]:
         """Who still carries the mark."""
@@ -109,9 +110,9 @@ class Session:
         """Every byte that reached each TUI, in the order in which they were started."""
         found = []
         for file in (self.demo.home / "sessions").glob("*.jsonl"):
-            records = [json.loads(line) for line in file.read_text().splitlines()]
-            keys = b"".join(bytes.fromhex(r["hex"]) for r in records if r["type"] == "keys")
-            found.append((records[0]["at"], keys))
+            said = records(file)
+            keys = b"".join(bytes.fromhex(r["hex"]) for r in said if r["type"] == "keys")
+            found.append((said[0]["at"], keys))
         return [keys for _, keys in sorted(found)]
 
 
