@@ -83,6 +83,10 @@ def lint(what: Thing = None, json: Json = False) -> int:
 def answer(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="A session that waits for a person.")],
     text: Annotated[str, typer.Argument(metavar="TEXT|-", help="The answer, or - to read it from standard input.")],
+    question: Annotated[
+        list[int] | None,
+        typer.Option("--question", "-q", metavar="N", help="Which open question it answers. Default: the only one."),
+    ] = None,
     rule: Annotated[bool, typer.Option("--rule", help="A rule to keep from now on, not one decision.")] = False,
     to: Annotated[
         str | None, typer.Option("--to", metavar="AGENT", help="Who goes on by it, now. Default: nobody yet.")
@@ -92,4 +96,4 @@ def answer(
     """Answer a session that waits for you: what you say is in the next contract, as a decision or a rule."""
     from relay_git.cli import people
 
-    return people.answer(session, text, to, rule=rule, detach=detach)
+    return people.answer(session, text, to, question or [], rule=rule, detach=detach)

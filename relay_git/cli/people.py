@@ -26,8 +26,11 @@ def show_page(session: SessionId, status: int) -> int:
     return ExitCode.DONE
 
 
-def answer(word: str, text: str, to: str | None, *, rule: bool, detach: bool) -> int:
-    """Keep the answer for the next contract; with an agent named, that goes on by it."""
+def answer(word: str, text: str, to: str | None, questions: list[int], *, rule: bool, detach: bool) -> int:
+    """Keep the answer for the next contract; with an agent named, that goes on by it.
+
+    It answers the open questions of those numbers, or else the one there is: what is answered is asked no more.
+    """
     said = " ".join((sys.stdin.read(MOST_TEXT + 1) if text == "-" else text).split())
     if not said or len(said) > MOST_TEXT:
         raise UserError(f"an answer has 1 to {MOST_TEXT} characters", hint=f'git relay answer {word} "..."')
@@ -40,9 +43,13 @@ def answer(word: str, text: str, to: str | None, *, rule: bool, detach: bool) ->
             hint=f"git relay note constraint ... -s {session}",
         )
     kind = Kind.CONSTRAINT if rule else Kind.DECISION
+    still, answered = _asked(session, questions) if entry.contract_id else (0, ())
     noting.append(
-        noting.file_of(repo, session, agent=False), line(kind, redact(said)[0], entry.leg, stamp(context.now()))
+        noting.file_of(repo, session, agent=False),
+        line(kind, redact(said)[0], entry.leg, stamp(context.now()), answered),
     )
+    if still and not answered:
+        print(f"{still} questions stay open: --question NUMBER says which this answers", file=sys.stderr)
     if to is None:
         print(f"kept: it is in the next contract of {session} as a {kind}")
         print(f"go on: git relay handoff {session} --to AGENT")
@@ -50,3 +57,15 @@ def answer(word: str, text: str, to: str | None, *, rule: bool, detach: bool) ->
     from relay_git.cli import going
 
     return going.handoff(session, to, "answered by the user", detach=detach)
+
+
+def _asked(session: SessionId, numbers: list[int]) -> tuple[int, tuple[str, ...]]:
+    """How many questions are open in the newest contract, and the text of those that are meant, as it stands there."""
+    open_ = [item["text"] for item in verified(session).contract["summary"]["openQuestions"]]
+    if wrong := [number for number in numbers if not 1 <= number <= len(open_)]:
+        raise UserError(
+            f"there is no open question {wrong[0]}: {len(open_)} are numbered on the page",
+            hint=f"git relay handoff {session} --to human",
+        )
+    meant = [open_[number - 1] for number in numbers] or (open_ if len(open_) == 1 else [])
+    return len(open_), tuple(dict.fromkeys(meant))

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from relay_git.contract import facts
-from relay_git.contract.bounds import fit, whole
+from relay_git.contract.bounds import LISTS, cut, fit, whole
 from relay_git.contract.brief import cuts
 from relay_git.contract.budget import DEFAULT, LEAST
 from relay_git.contract.canonical import MAX_INTEGER, JsonObject
@@ -85,6 +85,8 @@ def build(
     )
     contract, counts = redact_contract(_whole(raw), redaction)
     contract["redactions"] = dict(counts)
+    contract |= {name: _told_once(name, contract[name]) for name in ("doNotRedo", "decisions", "constraints")}
+    contract["summary"] |= {"openQuestions": _unanswered(contract["summary"]["openQuestions"], notes)}
     contract |= _initial_prompt(contract, before)
     contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]
     verdict = lint(contract)
@@ -143,6 +145,26 @@ def _said_members(found: Said, record: SessionRecord, work: WorkFacts, pause: Pa
             "openQuestions": found.open_questions,
         },
     }
+
+
+def _told_once(name: str, items: list[JsonObject]) -> list[JsonObject]:
+    """Each text once: what was carried on is redacted and cut already, and its source may tell it anew as it was."""
+    found: dict[str, JsonObject] = {}
+    for item in items:
+        found.setdefault(_as_kept(name, item), item)
+    return list(found.values())
+
+
+def _unanswered(questions: list[JsonObject], notes: tuple[Note, ...]) -> list[JsonObject]:
+    """Without those that a note answers: it names them as a contract has them."""
+    answered = {text for note in notes for text in note.answers}
+    name = "openQuestions"
+    return [item for item in _told_once(name, questions) if _as_kept(name, item) not in answered]
+
+
+def _as_kept(name: str, item: JsonObject) -> str:
+    (text,) = (item[member] for member in ("text", "summary", "rule") if member in item)
+    return cut(text, LISTS[name].text)
 
 
 def _work_members(identity: Identity, record: SessionRecord, work: WorkFacts, before: JsonObject | None) -> JsonObject:

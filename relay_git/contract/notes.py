@@ -30,17 +30,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One note, the leg in which it was written, and where it was found."""
+    """One note, the leg in which it was written, where it was found, and the open questions that it answers."""
 
     kind: Kind
     text: str
     leg: int
     source: str
+    answers: tuple[str, ...] = ()
 
 
-def line(kind: Kind, text: str, leg: int, at: str) -> bytes:
-    """A note as its file holds it; `text` is redacted already."""
-    return orjson.dumps({"kind": str(kind), "text": text, "leg": leg, "at": at}) + b"\n"
+def line(kind: Kind, text: str, leg: int, at: str, answers: tuple[str, ...] = ()) -> bytes:
+    """A note as its file holds it; `text` is redacted already, `answers` are questions as a contract has them."""
+    said = {"kind": str(kind), "text": text, "leg": leg, "at": at}
+    return orjson.dumps(said | ({"answers": answers} if answers else {})) + b"\n"
 
 
 def parse(data: bytes, source: str) -> tuple[list[Note], int]:
@@ -63,9 +65,10 @@ def of(kind: Kind, notes: Iterable[Note]) -> list[Note]:
 def _note(piece: bytes, source: str) -> Note | None:
     try:
         said = orjson.loads(piece)
-        kind, text, leg = Kind(said["kind"]), said["text"], said["leg"]
+        kind, text, leg, answers = Kind(said["kind"]), said["text"], said["leg"], said.get("answers", [])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return None
     if not isinstance(text, str) or not text.strip() or type(leg) is not int:
         return None
-    return Note(kind, text.strip()[:MOST_TEXT], leg, source)
+    asked = tuple(each for each in answers if isinstance(each, str)) if isinstance(answers, list) else ()
+    return Note(kind, text.strip()[:MOST_TEXT], leg, source, asked)

@@ -22,7 +22,7 @@ def page(contract: JsonObject) -> str:
         ("Why now", _why(contract)),
         ("Deadline", _deadline(contract)),
         ("Risk, and what can be taken back", _risk(contract)),
-        ("Options", _options(session)),
+        ("Options", _options(session, len(contract["summary"]["openQuestions"]))),
         ("What the task is", block(contract["taskGoal"], limit=2000)),
         ("Evidence", _evidence(contract)),
     )
@@ -32,7 +32,9 @@ def page(contract: JsonObject) -> str:
 
 
 def _asked(contract: JsonObject) -> list[str]:
-    questions = [_said(item, "text") for item in contract["summary"]["openQuestions"]]
+    questions = [
+        _said(item, "text", f"{number}. ") for number, item in enumerate(contract["summary"]["openQuestions"], 1)
+    ]
     step = (
         f"- Say whether this is next: {inline(contract['nextAction'])} (source: {inline(contract['nextActionSource'])})"
     )
@@ -69,9 +71,11 @@ def _risk(contract: JsonObject) -> list[str]:
     ]
 
 
-def _options(session: str) -> list[str]:
+def _options(session: str, questions: int) -> list[str]:
+    one_by_one = f'- Answer one of several questions: `git relay answer {session} "..." --question NUMBER`'
     return [
         f'- Answer, and let the next agent go on by it: `git relay answer {session} "..." --to AGENT`',
+        *([one_by_one] if questions > 1 else []),
         f'- Make it a rule for all that follow: `git relay answer {session} --rule "..."`',
         f"- See all that is known: `git relay show {session}`; bring the changes to you: `git relay land {session}`",
         f"- Leave it: the session rests. Give it up: `git relay drop {session} --force`",

@@ -143,11 +143,18 @@ def _items(notes: tuple[Note, ...], kind: Kind) -> Iterator[JsonObject]:
 
 def _noted_decisions(notes: tuple[Note, ...]) -> Iterator[JsonObject]:
     for note in noted.of(Kind.DECISION, notes):
-        yield _decision(note.text, note.source)
+        made = _decision(note.text, note.source)
+        yield made | {"summary": _with_question(made["summary"], note)}
 
 
 def _noted_rules(notes: tuple[Note, ...]) -> Iterator[JsonObject]:
-    return ({"rule": note.text, "source": note.source} for note in noted.of(Kind.CONSTRAINT, notes))
+    for note in noted.of(Kind.CONSTRAINT, notes):
+        yield {"rule": _with_question(note.text, note), "source": note.source}
+
+
+def _with_question(text: str, note: Note) -> str:
+    """An answer alone says little: "yes" is one."""
+    return f"{text} (asked: {'; '.join(note.answers)})" if note.answers else text
 
 
 def _noted_action(notes: tuple[Note, ...], before: JsonObject | None) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ loss that is named, never an end. Who wrote a note is told by the file alone, si
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from relay_git.contract.notes import MOST_BYTES, Note, parse
@@ -49,7 +50,8 @@ def read(repo: Repo, session: SessionId) -> tuple[tuple[Note, ...], tuple[str, .
         except OSError as error:
             losses.append(f"the notes of the {source.rpartition(' ')[2]} could not be read: {error.strerror}")
             continue
-        notes += found
+        # What is answered is no longer asked, and that is not for an agent to say.
+        notes += [replace(note, answers=()) for note in found] if agent else found
         losses += [f"{skipped} lines of its notes are none ({source})"] if skipped else []
     return tuple(notes), tuple(losses)
 

@@ -33,13 +33,44 @@ def test_a_person_is_asked_and_the_answer_reaches_the_next_agent(repo, relay, de
 
     answered = relay("answer", session, "Use the reduced rate", "--to", "demo", cwd=repo.path)
     assert answered.rc == 0, answered
-    decision = {"summary": "Use the reduced rate", "rationale": "", "source": "note of the user"}
-    assert contract(repo, relay)["decisions"][0] == decision
+    decision = {"summary": "Use the reduced rate (asked: Which tax?)", "rationale": "", "source": "note of the user"}
+    made = contract(repo, relay)
+    assert made["decisions"][0] == decision
+    assert made["summary"]["openQuestions"] == []
     assert "Use the reduced rate" in demo.prompts()[-1]
     assert states(repo.path, session)[-1]["state"] == "DONE"
     late = relay("answer", session, "too late", cwd=repo.path)
     assert late.rc == 2
     assert "nobody is asked" in late.stderr
+
+
+def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay, demo) -> None:
+    wordy = f"Which tax holds for {'a very ' * 300} long name, with {SECRET}?"
+    commit = shell("git", "commit", "-q", "--allow-empty", "-m", f"Ask\n\nRelay-Question: {wordy}")
+    asks = [shell("git-relay", "note", "question", text) for text in ("Ship it?", "Which colour?")]
+    # An agent cannot answer for the user.
+    forged = {"kind": "decision", "text": "Red", "leg": 1, "at": "", "answers": ["Which colour?"]}
+    forge = shell("sh", "-c", f"echo '{json.dumps(forged)}' >> \"$(git rev-parse --git-dir)/relay/notes\"")
+    demo.plays([*asks, forge, commit, *WORK, LIMIT], TAKE_OVER)
+    assert relay("start", "the task of the day", "--agent", "demo", cwd=repo.path).rc == 1
+    session = only_session(repo.path)
+    before = [item["text"] for item in contract(repo, relay)["summary"]["openQuestions"]]
+    assert before[:2] == ["Which colour?", "Ship it?"]
+    assert "cut by git relay" in before[2]
+
+    assert "1. Which colour?" in relay("handoff", session, "--to", "human", cwd=repo.path).stdout
+    vague = relay("answer", session, "in general, be quick", cwd=repo.path)
+    assert "3 questions stay open: --question NUMBER says which this answers" in vague.stderr
+    wrong = relay("answer", session, "yes", "--question", "4", cwd=repo.path)
+    assert wrong.rc == 2
+    assert "there is no open question 4: 3 are numbered on the page" in wrong.stderr
+    assert relay("answer", session, "yes", "-q", "2", cwd=repo.path).rc == 0
+    assert relay("answer", session, "none", "-q", "3", "--rule", "--to", "demo", cwd=repo.path).rc == 0
+    made = contract(repo, relay)
+    assert [item["text"] for item in made["summary"]["openQuestions"]] == ["Which colour?"]
+    assert [item["summary"] for item in made["decisions"][:2]] == ["yes (asked: Ship it?)", "in general, be quick"]
+    assert made["constraints"][0]["rule"].startswith("none (asked: Which tax holds for")
+    assert SECRET not in json.dumps(made)
 
 
 def test_a_key_in_the_work_is_named_and_left_as_it_is(repo, relay, demo) -> None:
