@@ -23,6 +23,20 @@ def redact(
     return redacting.redact(as_json=json, lines=jsonl)
 
 
+@app.command("pre-push")
+def pre_push(
+    remote: Annotated[str, typer.Argument(metavar="REMOTE", help="What git gives a pre-push hook: the remote.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="And its address.")] = "",
+) -> int:
+    """Stop a push that would send a key: for the last line of your own pre-push hook.
+
+    Standard input is what git gives the hook. Every commit that the remote does not have yet is searched.
+    """
+    from relay_git.cli import pushing
+
+    return pushing.pre_push(remote, url)
+
+
 KeyFile = Annotated[
     Path | None, typer.Option("--key-file", metavar="K", help="The file with the key. Default: this repository's key.")
 ]

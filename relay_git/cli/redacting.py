@@ -21,7 +21,7 @@ _MOST = 64 << 20
 
 def redact(*, as_json: bool, lines: bool) -> int:
     """Print what stands on standard input without its secrets; what was taken out is counted on stderr."""
-    policy = _policy()
+    policy = policy_here()
     if lines:
         for number, line in enumerate(sys.stdin.buffer, 1):
             if line.strip():
@@ -58,7 +58,7 @@ def _told(counts: Counter[str]) -> str:
     return f"taken out: {', '.join(f'{count} {rule}' for rule, count in sorted(counts.items()))}"
 
 
-def _policy() -> Policy:
+def policy_here() -> Policy:
     """This repository's patterns and key; where there is none, secrets are found all the same."""
     from relay_git.contract.placeholder import Policy
     from relay_git.ledger.key import load

@@ -126,7 +126,7 @@ class PlainStore(Writer):
         if self._reader is None:
             self._folders_read = fresh.folders(fresh.top_of(self._common_dir))
             self._reader = self._git.converse("cat-file", "--batch-command")
-        answer = self._reader.ask(f"{what} {oid}\n".encode(), _body if what == "contents" else None)
+        answer = self._reader.ask(f"{what} {oid}\n".encode(), body_size if what == "contents" else None)
         if answer is None:
             self._reader = None  # git ends on an object that it cannot read
             raise RepoError(f"object {oid} cannot be read", hint="git fsck")
@@ -135,7 +135,7 @@ class PlainStore(Writer):
         return (words[1], int(words[2]), data) if len(words) == 3 and words[2].isdigit() else None
 
 
-def _body(head: bytes) -> int:
+def body_size(head: bytes) -> int:
     """How many bytes follow the first line of an answer: the object and a line end, or nothing where it is missing."""
     size = head.rsplit(b" ", 1)[-1].strip()
     return int(size) + 1 if size.isdigit() else 0

@@ -1,0 +1,108 @@
+"""The user's own pre-push hook asks git relay: real pushes to a real remote."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.scene import WORK, only_session, shell, write
+
+KEY = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
+STOPPED = "this push would send what looks like a secret, and is stopped"
+
+
+@pytest.fixture
+def remote(repo, tmp_path: Path) -> Path:
+    """A bare remote named origin, and the hook as the documentation has it."""
+    bare = tmp_path / "remote.git"
+    repo.git("init", "-q", "--bare", str(bare))
+    repo.git("remote", "add", "origin", str(bare))
+    hook = repo.git_dir / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ngit relay pre-push "$@"\n')
+    hook.chmod(0o755)
+    return bare
+
+
+def push(repo, *words: str) -> subprocess.CompletedProcess[str]:
+    return repo.try_git("push", "-q", *(words or ("origin", "HEAD:refs/heads/main")))
+
+
+def pushed(repo, remote: Path) -> str:
+    return repo.git("ls-remote", "--heads", str(remote))
+
+
+def test_a_push_that_holds_no_key_goes_as_ever(repo, remote) -> None:
+    repo.commit("an example", {"docs.md": "Set GROQ_API_KEY to your key, it begins with gsk_.\n"})
+    for words in ("HEAD:refs/heads/main", "HEAD:refs/heads/another"), (":refs/heads/another",):
+        done = push(repo, "origin", *words)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert pushed(repo, remote).split() == [repo.head, "refs/heads/main"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_key_is_stopped_also_where_a_later_commit_has_taken_it_out(repo, remote, named) -> None:
+    repo.commit("one", {"a.txt": "a\n"})
+    assert push(repo).returncode == 0
+    before = pushed(repo, remote)
+    repo.commit("add the client", {"src/client.py": f"KEY = '{KEY}'\n"})
+    repo.git("rm", "-q", "src/client.py")
+    repo.commit("take it out", {"b.txt": "b\n"})
+    stopped = push(repo, "origin" if named else str(remote), "HEAD:refs/heads/main")
+    assert stopped.returncode != 0
+    assert STOPPED in stopped.stderr
+    assert "  src/client.py: groq-key\n" in stopped.stderr
+    assert KEY not in stopped.stderr
+    assert pushed(repo, remote) == before
+    assert push(repo, "--no-verify", "origin", "HEAD:refs/heads/main").returncode == 0
+
+
+def test_a_key_in_the_words_of_a_commit_or_tag_is_stopped(repo, remote) -> None:
+    repo.commit("one", {"a.txt": "a\n"})
+    repo.git("tag", "-a", "-m", f"with {KEY}", "v1")
+    assert "the message of tag v1: groq-key" in push(repo, "origin", "v1").stderr
+    repo.commit(f"use {KEY}", {"a.txt": "b\n"})
+    assert f"the message of commit {repo.head[:12]}: groq-key" in push(repo).stderr
+    assert pushed(repo, remote) == ""
+
+
+def test_what_the_remote_has_already_and_what_is_allowed_stops_nothing(repo, remote) -> None:
+    repo.commit("one", {"a.txt": f"{KEY}\n"})
+    repo.git("config", "relay.redact.allow", "gsk_Zq7*")
+    assert push(repo).returncode == 0
+    repo.git("config", "--unset", "relay.redact.allow")
+    repo.commit("two", {"b.txt": "b\n"})
+    assert push(repo).returncode == 0
+    assert push(repo, "origin", "HEAD:refs/heads/another").returncode == 0
+    # What it has at the ref, though no remote-tracking ref tells of it.
+    repo.commit("three", {"c.txt": "c\n"})
+    repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    repo.git("update-ref", "-d", "refs/remotes/origin/another")
+    assert push(repo).returncode == 0
+
+
+def test_a_file_that_is_too_large_to_search_is_told(repo, remote) -> None:
+    repo.commit("one", {"large.txt": "x\n" * (1 << 20)})
+    done = push(repo)
+    assert done.returncode == 0
+    assert done.stderr == "git relay: 1 large or missing objects were not searched for secrets\n"
+
+
+def test_an_agent_that_pushes_its_key_is_stopped_by_the_users_hook(repo, remote, relay, demo) -> None:
+    tried = shell("sh", "-c", "git push -q origin HEAD:refs/heads/sent 2> said.txt; true")
+    demo.plays([write("config.py", f"key = '{KEY}'\n"), *WORK, tried, shell("git", "add", "said.txt"), *WORK[1:]])
+    repo.git("config", "relay.demo.permission", "full")
+    assert relay("start", "the task", "--agent", "demo", cwd=repo.path).rc == 0
+    session = only_session(repo.path)
+    assert pushed(repo, remote) == ""
+    assert STOPPED in repo.git("show", f"relay/{session}:said.txt")
+
+
+@pytest.mark.parametrize("said", ["nonsense\n", "refs/heads/a 1234 refs/heads/a 5678\n", "\0\n", "a b c d e\n"])
+def test_what_git_does_not_say_is_refused_with_a_hint(repo, relay, said) -> None:
+    refused = relay("pre-push", "origin", "somewhere", cwd=repo.path, stdin=said)
+    assert refused.rc == 2
+    assert "not what git gives a pre-push hook" in refused.stderr
+    assert "hint: git help githooks" in refused.stderr
