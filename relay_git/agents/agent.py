@@ -311,10 +311,11 @@ class HasTui(Protocol):
     """An agent whose own TUI can be started at the user's terminal, too."""
 
     def launch_tui(
-        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+        self, place: Place, told: Path | str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
-        """Say how to start the TUI, confined as a headless run is, with that file as its task; None: the user begins.
+        """Say how to start the TUI, confined as a headless run is.
 
+        `told` is the file with its task or, where the user begins, a word on how to work that is no prompt.
         What the confinement does not allow is asked of the user, by the tool's own dialogs.
         """
 

@@ -158,15 +158,15 @@ class Claude:
         return Kept(self.home(env), (path, *shelf.below(path.with_suffix(""))))
 
     def launch_tui(
-        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+        self, place: Place, told: Path | str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start the TUI in the same sandbox; which of its questions are asked is as the user has set it."""
         native_id = str(uuid.uuid4())
-        argv = [str(ready.program), "--session-id", native_id]
+        argv, task = [str(ready.program), "--session-id", native_id], told if isinstance(told, Path) else None
         settings: dict[str, object] | Unsupported = {}
         grants = _FULL_GRANTS
         if permission is Permission.SANDBOX:
-            settings, grants = sandbox_settings(place, brief), _TUI_GRANTS
+            settings, grants = sandbox_settings(place, task), _TUI_GRANTS
         elif _needs_is_sandbox(env):
             return Unsupported(_ROOT_REFUSAL)
         else:
@@ -174,7 +174,7 @@ class Claude:
         if isinstance(settings, Unsupported):
             return settings
         argv += ["--settings", str(place.private_dir / SETTINGS_FILE)]
-        argv += ["--", pointer(brief)] if brief is not None else []
+        argv += ["--", pointer(task)] if task is not None else ["--append-system-prompt", str(told)]
         status = status_line(place.private_dir, _settings_files(place.worktree, env))
         files = {SETTINGS_FILE: json.dumps(settings | _pause_hooks(place) | status, indent=1).encode()}
         more = {} if _TASK_TOOLS in env else {_TASK_TOOLS: "1"}

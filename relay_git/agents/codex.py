@@ -37,7 +37,7 @@ from relay_git.agents.agent import (
 )
 from relay_git.agents.codex_limits import sentence_notice
 from relay_git.agents.codex_reader import CodexReader
-from relay_git.agents.codex_sandbox import reading_options, sandbox_options
+from relay_git.agents.codex_sandbox import reading_options, sandbox_options, toml_string
 from relay_git.agents.draft import MAX_DOING, cut
 from relay_git.agents.family import Family
 from relay_git.agents.homes import credential_notes, evidence, home
@@ -128,7 +128,7 @@ class Codex:
         return Kept(self.home(env), (path,)) if path is not None else Unsupported("its rollout is not there")
 
     def launch_tui(
-        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+        self, place: Place, told: Path | str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start the TUI in the same sandbox; when it asks to leave it is as the user has set it."""
         argv = [str(ready.program), "-c", "tools.update_plan.enabled=true"]
@@ -140,7 +140,12 @@ class Codex:
         else:
             argv += sandbox_options(place, _config(env))
             grants = _TUI_GRANTS
-        argv += ["--", pointer(brief)] if brief is not None else []
+        if isinstance(told, Path):
+            argv += ["--", pointer(told)]
+        else:
+            own = jsonl.text(_config(env).get("developer_instructions"))  # which the option would replace
+            words = toml_string("\n\n".join(filter(None, (own, told))))
+            argv += ["-c", f"developer_instructions={words}"]
         return Launch(tuple(argv), b"", {}, grants, {})
 
     def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:

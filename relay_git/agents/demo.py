@@ -102,12 +102,13 @@ class Demo:
         return sessions_dir(env).parent
 
     def launch_tui(
-        self, place: Place, brief: Path | None, ready: Ready, permission: Permission, env: Mapping[str, str]
+        self, place: Place, told: Path | str, ready: Ready, permission: Permission, env: Mapping[str, str]
     ) -> Launch | Unsupported:
         """Say how to start the scripted program's TUI."""
         native_id = str(uuid.uuid4())
         argv = (str(ready.program), "-m", TUI_PROGRAM, "--session-id", native_id)
-        return Launch((*argv, "--brief", str(brief)) if brief else argv, b"", {}, _GRANTS, {}, native_id)
+        more = ("--brief", str(told)) if isinstance(told, Path) else ()
+        return Launch((*argv, *more), b"", {}, _GRANTS, {}, native_id)
 
     def live(self, worktree: Path, env: Mapping[str, str], since: float) -> str:
         """The session that was written last in this worktree."""

@@ -11,9 +11,8 @@ import os
 import time
 
 from relay_git.agents.agent import Ready, Unready
-from relay_git.contract.brief import ORDER, brief, reminder
+from relay_git.contract.brief import brief, reminder
 from relay_git.contract.lifecycle import TRANSITIONS, Event, State
-from relay_git.contract.notes import Kind
 from relay_git.errors import AgentError, RelayError, SignatureRefused
 from relay_git.ledger import journal
 from relay_git.ledger.journal import PassedOver
@@ -21,7 +20,7 @@ from relay_git.quota.entry import Account
 from relay_git.quota.policy import Act
 from relay_git.session import SessionRecord
 from relay_git.supervisor import handoff, login, outlook, own_session, request, waiting
-from relay_git.supervisor.launching import check, launch
+from relay_git.supervisor.launching import check, launch, standing_order
 from relay_git.supervisor.outlook import QUOTA
 from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.request import Request
@@ -105,7 +104,7 @@ def _record_refusal(run: Run, reason: str) -> None:
 def launch_first(run: Run) -> Watcher:
     """Start the first leg on the user's own task."""
     task = handoff.task(run)
-    watcher = launch(run, run.account, run.tip.entry.leg, f"{task}\n{_standing_order(run)}" if task else "")
+    watcher = launch(run, run.account, run.tip.entry.leg, f"{task}\n{standing_order(run)}" if task else "")
     _record_launch(run, watcher)
     return watcher
 
@@ -237,14 +236,4 @@ def _record_launch(run: Run, watcher: Watcher) -> None:
         supervisor=os.getpid(),
         native_id=watcher.native_id,
         permission=str(run.around.settings.permission(watcher.agent.name)),
-    )
-
-
-def _standing_order(run: Run) -> str:
-    return (
-        f"\n{ORDER}{run.session}, in a worktree of its own. Stay on it and commit small, "
-        "finished steps: each commit is a point at which the work can be handed to another agent without loss. "
-        "What the next agent must know, leave in commit trailers (Relay-Do-Not-Redo:, Relay-Decision:, "
-        "Relay-Constraint:, Relay-Question:, Relay-Next:) or, at any time, by `git relay note KIND TEXT` "
-        f"({', '.join(Kind)}).)\n"
     )

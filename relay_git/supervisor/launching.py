@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from relay_git.agents import find_agent
 from relay_git.agents.agent import PROMPT, Agent, HasTui, Launch, Place, Ready, Unready, Unsupported
 from relay_git.agents.services import SERVICES
+from relay_git.contract.brief import ORDER
+from relay_git.contract.notes import Kind
 from relay_git.errors import AgentError, RelayError
 from relay_git.git import hooks, room, worktree
 from relay_git.git.repo import make_private, write_private
@@ -102,6 +104,17 @@ def launch(run: Run, account: Account, leg: int, prompt: str, past: Past | None 
     )
 
 
+def standing_order(run: Run) -> str:
+    """What the first agent is told beside its task: where it works, and how it leaves word for the next."""
+    return (
+        f"\n{ORDER}{run.session}, in a worktree of its own. Stay on it and commit small, "
+        "finished steps: each commit is a point at which the work can be handed to another agent without loss. "
+        "What the next agent must know, leave in commit trailers (Relay-Do-Not-Redo:, Relay-Decision:, "
+        "Relay-Constraint:, Relay-Question:, Relay-Next:) or, at any time, by `git relay note KIND TEXT` "
+        f"({', '.join(Kind)}).)\n"
+    )
+
+
 def _proxied(run: Run, agent: str, env: dict[str, str]) -> Proxy | None:
     """A proxy before the agent's service where the user wants one; `env` then leads to it."""
     service = SERVICES.get(agent)
@@ -144,6 +157,8 @@ def _plan(
         return agent.launch(place, prompt, ready, permission, env)
     if not isinstance(agent, HasTui):
         return Unsupported("git relay cannot start its TUI yet")
+    if not prompt:
+        return agent.launch_tui(place, standing_order(run).strip(), ready, permission, env)
     brief_file = run.hook_dir / handoff.BRIEF
     write_private(brief_file, prompt.encode("utf-8", "replace"))
-    return agent.launch_tui(place, brief_file if prompt else None, ready, permission, env)
+    return agent.launch_tui(place, brief_file, ready, permission, env)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,8 +25,11 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path)
 
 
-def started(name: str, place: Place, brief: Path | None, permission: Permission = Permission.SANDBOX) -> Launch:
-    launch = AGENTS[name].launch_tui(place, brief, TOOL, permission, {"HOME": "/nowhere", "IS_SANDBOX": "1"})
+WORD = 'You work on a branch.\nSay "so".'
+
+
+def started(name: str, place: Place, told: Path | str, permission: Permission = Permission.SANDBOX) -> Launch:
+    launch = AGENTS[name].launch_tui(place, told, TOOL, permission, {"HOME": "/nowhere", "IS_SANDBOX": "1"})
     assert isinstance(launch, Launch)
     return launch
 
@@ -45,14 +49,24 @@ def test_argv_points_to_the_brief_and_holds_nothing_of_it(name: str, place: Plac
 
 @EVERY
 def test_without_a_task_the_tui_is_started_without_a_prompt(name: str, place: Place) -> None:
-    begun, empty = started(name, place, Path("/brief")).argv, started(name, place, None).argv
+    begun, empty = started(name, place, Path("/brief")).argv, started(name, place, WORD).argv
+    assert any("/brief" in word for word in begun)
     assert not any("/brief" in word for word in empty)
-    assert len(empty) < len(begun)
+    assert "--" not in empty
+
+
+def test_without_a_task_it_is_told_how_to_work_and_keeps_what_the_user_has_told_it(place: Place, tmp_path) -> None:
+    claude = started("claude", place, WORD).argv
+    assert claude[claude.index("--append-system-prompt") + 1] == WORD
+    (tmp_path / "config.toml").write_text('developer_instructions = "Answer in Latin."\n')
+    codex = AGENTS["codex"].launch_tui(place, WORD, TOOL, Permission.SANDBOX, {"CODEX_HOME": str(tmp_path)})
+    (option,) = [word for word in codex.argv if word.startswith("developer_instructions=")]
+    assert tomllib.loads(option) == {"developer_instructions": f"Answer in Latin.\n\n{WORD}"}
 
 
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_it_is_confined_as_a_headless_run(name: str, place: Place) -> None:
-    launch, headless = started(name, place, None), AGENTS[name].launch(place, "x", TOOL, Permission.SANDBOX, {})
+    launch, headless = started(name, place, WORD), AGENTS[name].launch(place, "x", TOOL, Permission.SANDBOX, {})
     if name == "claude":
         tui, run = (json.loads(plan.files["claude-settings.json"]) for plan in (launch, headless))
         assert tui["sandbox"] == run["sandbox"]
@@ -66,7 +80,7 @@ def test_it_is_confined_as_a_headless_run(name: str, place: Place) -> None:
 
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_what_it_asks_is_left_to_the_user(name: str, place: Place) -> None:
-    words = " ".join(started(name, place, None).argv)
+    words = " ".join(started(name, place, WORD).argv)
     assert "permission-mode" not in words
     assert "approval_policy" not in words
 
@@ -80,14 +94,14 @@ def test_claude_may_read_the_brief_without_a_question_and_nothing_else_of_ours(p
 
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_full_permission_is_the_tools_own(name: str, place: Place) -> None:
-    launch = started(name, place, None, Permission.FULL)
+    launch = started(name, place, WORD, Permission.FULL)
     assert "no sandbox" in launch.grants[0]
     assert any("bypass" in word for word in launch.argv)
 
 
 def test_without_the_folder_of_the_branches_codex_is_not_started(place: Place) -> None:
     (place.common_dir / "refs/heads/relay").rmdir()
-    assert isinstance(AGENTS["codex"].launch_tui(place, None, TOOL, Permission.SANDBOX, {}), Unsupported)
+    assert isinstance(AGENTS["codex"].launch_tui(place, WORD, TOOL, Permission.SANDBOX, {}), Unsupported)
 
 
 # ---------------------------------------------------------------------- the session that the user is in
@@ -164,7 +178,7 @@ LIMITS = {"five_hour": {"used_percentage": 80, "resets_at": 1796033560}, "seven_
 def status_line(place: Place, home: Path) -> dict[str, str]:
     """The status line that a TUI of Claude Code is started with."""
     env = {"HOME": str(home), "IS_SANDBOX": "1"}
-    launch = AGENTS["claude"].launch_tui(place, None, TOOL, Permission.SANDBOX, env)
+    launch = AGENTS["claude"].launch_tui(place, WORD, TOOL, Permission.SANDBOX, env)
     assert isinstance(launch, Launch)
     return json.loads(launch.files["claude-settings.json"]).get("statusLine", {})
 

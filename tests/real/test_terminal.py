@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import ItemsView
 from pathlib import Path
 
@@ -167,3 +168,21 @@ def test_a_claude_at_the_users_own_terminal_that_is_adopted_and_stopped_gives_th
     session = at.session()
     assert (session["state"], [leg["agent"] for leg in session["legs"]]) == ("DONE", ["claude", "demo"])
     assert at.repo.git("show", f"{session['branch']}:a.py") == "a = 1"
+
+
+@pytest.mark.agents("claude", "codex")
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_a_tui_that_the_user_begins_knows_how_to_leave_word_for_the_next_agent(seat, model, agent) -> None:
+    played = model({agent: {"turns": [{"text": "Hello to you."}], "routes": [TITLE] if agent == "codex" else []}})
+    at = seat(played)
+    user = at.type("start", "-i", "--agent", agent)
+    deadline = time.monotonic() + 90
+    while "hello" not in str(played.requests(agent)):
+        assert time.monotonic() < deadline, user.text()[-3000:]
+        user.type("hello ")
+        user.look(1.0)  # an Enter that comes with the words is taken for a part of a paste
+        user.type("\r")
+        user.look(1.0)
+    sent = next(str(r) for r in played.requests(agent) if "hello" in str(r))
+    assert "You work on the branch relay/" in sent
+    assert "Relay-Do-Not-Redo" in sent
