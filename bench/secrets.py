@@ -151,6 +151,13 @@ def _quoted(m: Maker) -> str:
     return _password(m).replace("%", "x").replace("?", "y")
 
 
+def _phrase(m: Maker) -> str:
+    letters, lengths = string.ascii_lowercase, range(4, 9)
+    return " ".join(
+        "".join(m.draw.choices(letters, k=m.draw.choice(lengths))) for _ in range(m.draw.choice((4, 6, 12)))
+    )
+
+
 REST: dict[str, tuple[Make, tuple[str, ...]]] = {
     "password": (
         _password,
@@ -297,6 +304,25 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
         _quoted,
         ("Server=db;Database=x;User Id=sa;Password={};", '"Default": "Host=h;Username=u;Password={}"'),
     ),
+    "passphrase": (
+        _phrase,
+        (
+            "GPG_PASSPHRASE={}\n",
+            "passphrase: {}\n",
+            '{{"mnemonic": "{}"}}',
+            'const seedPhrase = "{}";',
+            "the recovery phrase is '{}'",
+            "KEY_PASSPHRASE='{}' gpg --sign",
+        ),
+    ),
+    "base64 in lines": (
+        lambda m: (
+            base64.encodebytes(f"APP={'x' * m.draw.randrange(40)}\nDB_PASSWORD={m.of(ALNUM, 18)}\n".encode())
+            .decode()
+            .strip()
+        ),
+        ("$ base64 .env\n{}\n$ ", "env: |\n{}\n"),
+    ),
     "password in words": (
         lambda m: m.of(ALNUM, 12),
         ("the admin password is {}, do not lose it", "log in with password {}."),
@@ -404,6 +430,12 @@ INNOCENT: dict[str, tuple[str, ...]] = {
         "if (apiKey === '' || secret == null) {{",
         "token = request.headers.get('X-Token')",
         "password: str = Field(min_length={n})",
+        'passphrase: "enter your own words here"',
+        "passphrase: needed when the {word} is encrypted",
+        "the passphrase is stored beside every {word}\n",
+        "Passphrase: wrong length for {word} mnemonic",
+        "mnemonic = wordlist.pick({n})  # four random common words",
+        "const passphrase = prompt('Passphrase: ')",
         "const [token, setToken] = useState('')",
         "for key, value in items.items():",
         "def reset_password(user, token): ...",

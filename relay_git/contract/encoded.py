@@ -1,7 +1,8 @@
 """Secrets in base64: a run of it whose bytes are text with a secret in it is taken out as a whole.
 
 Promise: what decodes to anything but text (images, hashes, keys that other rules know) stays; the time is linear, and
-nothing is decoded more than twice, one layer inside of the other.
+nothing is decoded more than twice, one layer inside of the other. Lines of 64 or 76 signs, as
+encoders wrap them, are one run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from relay_git.contract.placeholder import Taken
 
 RULE = "base64"
 _LAYERS = 2
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
+_BREAK = r"(?:\r?\n|(?:\\r)?\\n)[ \t]{0,20}"
+_WRAPPED = "|".join(rf"(?:[A-Za-z0-9+/]{{{width}}}{_BREAK})+[A-Za-z0-9+/]{{1,{width}}}" for width in (76, 64))
+_RUN = re.compile(rf"(?:{_WRAPPED}|[A-Za-z0-9+/_-]{{24,}})={{0,2}}")
 _HEX = re.compile(r"[0-9a-fA-F-]+$")
 _TEXT = re.compile(r"[\t\n\r\x20-\x7e]+$")
 _PAIR = re.compile(r"[\w.@-]{1,64}:(?=[^\s:]{0,100}[0-9\W])[^\s:]{6,200}$")  # user:password, as in Basic authorization
@@ -37,7 +40,7 @@ def _secret(run: str, holds: Callable[[str, int], bool], layers: int) -> bool:
 
 
 def _decoded(run: str) -> str | None:
-    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    body = re.sub(_BREAK, "", run).rstrip("=").replace("-", "+").replace("_", "/")
     body = body[: len(body) - (len(body) % 4 == 1)]
     try:
         # A beginning that is no text tells of nearly all images and hashes at no cost.

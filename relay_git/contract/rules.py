@@ -147,6 +147,12 @@ _NO_USER = (  # what stands before "name@host" without being a user with a passw
     r"(?!(?i:mailto|e?-?mail|acct|sips?|xmpp|from|to|cc|bcc|author|by|contact|owner|ssh|s?ftp|git|npm|pkg|github|redacted):)"
 )
 
+# A word of a passphrase; what sentences are made of is not.
+_PHRASE_WORD = (
+    r"(?!(?:the|your|our|for|and|that|this|must|should|enter|please|with|not|from|will|has|have|here|words?|phrase|when|where"
+    r"|which|are|was|can|may|any|all|set|use|used|using|stored|needed|required|optional|missing|wrong|key|again|only)\b)[a-z]{3,12}"
+)
+
 
 def _rule(name: str, needles: str, pattern: str, before: str = "") -> Rule:
     return Rule(name, tuple(needles.split("|")), pattern, before)
@@ -259,6 +265,14 @@ _SHAPES = (
         r"|(?:with|using|and|use|try|enter)\s(?:the\s)?(?:password|passwd|passphrase))\s{1,2}\\?[\"'`]?)"
         rf"{_FILLED_IN}(?i:{_SAID_OF_IT})(?=[^\s\"'`<>\\]{{0,100}}[A-Za-z])(?=[^\s\"'`<>\\]{{0,100}}[0-9])"
         r"(?![^\s\"'`]{0,100}[(/])[^\s\"'`<>\\]{6,100}?(?=[.,;:!?)\]]{0,3}(?:[\s\"'`<>\\]|$))",
+    ),
+    _rule(
+        "passphrase",
+        "hrase|HRASE|nemonic|NEMONIC",
+        r"(?P<keep>(?i:(?:pass|seed|recovery|backup|wallet)[-_ ]?phrase|mnemonic(?:[-_ ]?(?:phrase|words))?)"
+        r"\\?[\"'`]?\s{0,4}(?:(?:=>?|:=?)\s{0,4}\\?[\"'`]?|(?:is|was)\s:?\s{0,4}\\?[\"'`]))"
+        rf"(?:{_PHRASE_WORD}[ -]){{3,23}}{_PHRASE_WORD}"
+        r"(?=\\?[\"'`]|[.,;]?[ \t]{0,4}(?:\\n|[\r\n]|$))",
     ),
     _rule(
         "bearer",
