@@ -42,11 +42,16 @@ class Lines:
 
     def take(self, chunk: bytes) -> bool:
         """Hand over every line that ends in this chunk; whether one did."""
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
-            self._end_line(line)
-        self._grow(rest)
-        return bool(whole)
+        at = 0
+        while (end := chunk.find(b"\n", at)) >= 0:
+            if self._partial or self._dropping or end - at > self._max_line:
+                self._end_line(chunk[at:end])
+            else:
+                self._reader.feed(chunk[at:end])
+            self._lines += 1
+            at = end + 1
+        self._grow(chunk[at:])
+        return at > 0
 
     def record(self, *, ended: bool = False) -> SessionRecord:
         """The record so far; with `ended`, a last line without its LF is counted as lost."""
@@ -61,16 +66,13 @@ class Lines:
         return replace(record, skipped=skipped, skipped_lines=torn, losses=tuple(losses))
 
     def _end_line(self, end: bytes) -> None:
-        if self._partial or self._dropping or len(end) > self._max_line:
-            self._grow(end)
-            end = bytes(self._partial)
-            self._partial = bytearray()
-        self._lines += 1
+        self._grow(end)
+        line, self._partial = bytes(self._partial), bytearray()
         if self._dropping:
             self._too_long += 1
             self._dropping = False
         else:
-            self._reader.feed(end)
+            self._reader.feed(line)
 
     def _grow(self, more: bytes) -> None:
         if self._dropping:
