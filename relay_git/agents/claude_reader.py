@@ -12,8 +12,9 @@ with the same `message.id`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from operator import add, sub
 from pathlib import Path
+from typing import NamedTuple
 
 from relay_git.agents import jsonl, meters
 from relay_git.agents.claude_limits import message_text, transcript_notice
@@ -44,12 +45,11 @@ _NOT_SAID = (
     "[Request interrupted by user",
 )
 _EXIT = "Exit code "
-_NONE = (0, 0, 0, 0)
+_Counts = tuple[int, int, int, int]
 _MAX_MARKS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """A tool call whose result is still to come."""
 
     name: str
@@ -64,58 +64,57 @@ class ClaudeReader:
     With `counted` shared by several readers, a message that a continued session copied from another file counts once.
     """
 
-    def __init__(self, worktree: Path, counted: Remembered | None = None, moment: Moment = UNKNOWN) -> None:
+    def __init__(self, worktree: Path, counted: Remembered[_Counts] | None = None, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("claude", str(worktree))
         self._moment = moment
-        self._seen = Remembered()
-        self._messages = counted if counted is not None else Remembered()
+        self._seen: Remembered[int] = Remembered()
+        self._messages: Remembered[_Counts] = counted if counted is not None else Remembered()
         self._calls: OrderedDict[str, _Call] = OrderedDict()
         self._tasks: OrderedDict[str, PlanItem] = OrderedDict()
         self._marks: list[tuple[int, Mark]] = []
-        self._spent = list(_NONE)
-        self._order = 0
+        self._spent = [0, 0, 0, 0]
 
     def feed(self, line: bytes) -> None:
         """Take one line; never raises."""
-        record = self._draft.take(line)
-        if record is None:
+        draft = self._draft
+        record = draft.take(line)
+        if record is None or (record.get("sessionId") != draft.native_id and self._is_strange(record)):
             return
-        session = jsonl.text(record.get("sessionId"))
-        if session and not self._draft.native_id:
-            self._draft.native_id = session
-        if session and session != self._draft.native_id:
-            self._draft.meet_stranger(session)
-            return
-        self._draft.saw_at(record.get("timestamp"))
-        if record.get("type") in ("user", "assistant"):
-            self._conversation(record)
+        draft.saw_at(record.get("timestamp"))
+        kind = record.get("type")
+        if kind in ("assistant", "user"):
+            if self._is_new(record):
+                self._place(record)
+                if record.get("isSidechain") is True:
+                    self._aside(record)
+                elif kind == "assistant":
+                    self._answer(record)
+                else:
+                    self._user(record)
         elif record.get("subtype") == "compact_boundary" and self._is_new(record):
-            self._draft.compactions += 1
+            draft.compactions += 1
+
+    def _is_strange(self, record: Record) -> bool:
+        """Whether the record is another session's; the first that names one is this one's."""
+        session = jsonl.text(record.get("sessionId"))
+        self._draft.native_id = self._draft.native_id or session
+        if session in ("", self._draft.native_id):
+            return False
+        self._draft.meet_stranger(session)
+        return True
 
     def record(self) -> SessionRecord:
         """Everything understood so far."""
         self._draft.usage = Usage(*self._spent)
         return self._draft.record()
 
-    def _conversation(self, record: Record) -> None:
-        if not self._is_new(record):
-            return
-        self._place(record)
-        if record.get("isSidechain") is True:
-            self._aside(record)
-        elif record.get("type") == "assistant":
-            self._answer(record)
-        else:
-            self._user(record)
-
     def _is_new(self, record: Record) -> bool:
         """Whether the record was not there before: a compaction writes earlier ones again."""
-        uuid = jsonl.text(record.get("uuid"))
-        if uuid and uuid in self._seen:
-            return False
-        self._order += 1
-        if uuid:
-            self._seen.put(uuid, self._order)
+        uuid = record.get("uuid")
+        if uuid and isinstance(uuid, str):
+            if uuid in self._seen:
+                return False
+            self._seen.put(uuid, self._draft.lines)
         return True
 
     def _aside(self, record: Record) -> None:
@@ -133,18 +132,18 @@ class ClaudeReader:
     def _place(self, record: Record) -> None:
         draft = self._draft
         draft.cwd = draft.cwd or jsonl.text(record.get("cwd"))
-        draft.branch = jsonl.text(record.get("gitBranch")) or draft.branch
-        draft.version = jsonl.text(record.get("version")) or draft.version
+        if record.get("gitBranch") != draft.branch:
+            draft.branch = jsonl.text(record.get("gitBranch")) or draft.branch
+        if record.get("version") != draft.version:
+            draft.version = jsonl.text(record.get("version")) or draft.version
 
     def _user(self, record: Record) -> None:
-        results = [
-            block
-            for block in jsonl.records(jsonl.record(record.get("message")).get("content"))
-            if block.get("type") == "tool_result"
-        ]
-        for block in results:
-            self._result(block, record.get("toolUseResult"))
-        if not results and _said_by_human(record):
+        answered = False
+        for block in jsonl.records(jsonl.record(record.get("message")).get("content")):
+            if block.get("type") == "tool_result":
+                self._result(block, record.get("toolUseResult"))
+                answered = True
+        if not answered and _said_by_human(record):
             self._prompt(message_text(record).strip(), record)
 
     def _prompt(self, said: str, record: Record) -> None:
@@ -152,7 +151,7 @@ class ClaudeReader:
             return
         self._go_back(record.get("parentUuid"))
         self._draft.usage = Usage(*self._spent)
-        self._marks.append((self._order, self._draft.mark()))
+        self._marks.append((self._draft.lines, self._draft.mark()))
         del self._marks[:-_MAX_MARKS]
         self._draft.prompt(said)
         self._draft.turn_complete = False
@@ -160,9 +159,9 @@ class ClaudeReader:
     def _go_back(self, parent: object) -> None:
         """A prompt that hangs on a record older than an earlier prompt takes that prompt's branch back."""
         at = self._seen.get(parent) if isinstance(parent, str) else None
-        if not isinstance(at, int):
+        if at is None:
             return
-        left = [mark for order, mark in self._marks if order > at]
+        left = [mark for line, mark in self._marks if line > at]
         if left:
             self._draft.go_back(left[0])
             self._marks = self._marks[: -len(left)]
@@ -187,18 +186,21 @@ class ClaudeReader:
         if self._count(message, jsonl.text(message.get("id")) or jsonl.text(record.get("uuid"))):
             draft.turns += 1
         draft.turn_complete = message.get("stop_reason") in ("end_turn", "stop_sequence")
-        said = message_text(record).strip()
-        if said:
-            draft.say(said)
-        for block in jsonl.records(message.get("content")):
-            if block.get("type") == "tool_use":
+        content = message.get("content")
+        said = [jsonl.text(content)]
+        for block in jsonl.records(content):
+            kind = block.get("type")
+            if kind == "text":
+                said.append(jsonl.text(block.get("text")))
+            elif kind == "tool_use":
                 draft.turn_complete = False
                 self._call(block)
+        if words := "\n".join(said).strip():
+            draft.say(words)
 
     def _count(self, message: Record, key: str) -> bool:
         """Count a message's tokens; a later record of the same message counts only what it adds. Whether it is new."""
-        usage = jsonl.record(message.get("usage"))
-        count, get = jsonl.count, usage.get
+        count, get = jsonl.count, jsonl.record(message.get("usage")).get
         now = (
             count(get("input_tokens")),
             count(get("output_tokens")),
@@ -208,8 +210,7 @@ class ClaudeReader:
         before = self._messages.get(key)
         if now != before:
             self._messages.put(key, now)
-            for i, was in enumerate(before if isinstance(before, tuple) else _NONE):
-                self._spent[i] += now[i] - was
+            self._spent = [*map(add, self._spent, now if before is None else map(sub, now, before))]
         return before is None
 
     def _call(self, block: Record) -> None:
@@ -217,21 +218,25 @@ class ClaudeReader:
         given = jsonl.record(block.get("input"))
         target = jsonl.text(given.get(_EDITS.get(name, "command")))
         self._draft.called(call, name, target)
-        if name in _EDITS:
-            # Counted when it is asked for: an edit that was cut off may have been written all the same.
-            self._draft.touch(target)
-        elif name == "TodoWrite":
-            self._todos(given.get("todos"))
-        elif name == "Skill":
-            self._draft.use_skill(jsonl.text(given.get("skill")) or jsonl.text(given.get("command")))
-        elif name.startswith("mcp__"):
-            self._draft.use_mcp_server(name.split("__")[1])
-        task = jsonl.text(given.get("taskId"))
-        if name == "TaskUpdate" and task in self._tasks:
-            target = jsonl.text(given.get("subject")) or self._tasks[task].text
-        elif name == "TaskCreate":
-            target = jsonl.text(given.get("subject"))
-        self._calls[call] = _Call(name, target, task, jsonl.text(given.get("status")))
+        match name:
+            case "Bash":
+                self._await(call, _Call(name, target))
+            case _ if name in _EDITS:
+                # Counted when it is asked for: an edit that was cut off may have been written all the same.
+                self._draft.touch(target)
+            case "TodoWrite":
+                self._todos(given.get("todos"))
+            case "TaskCreate" | "TaskUpdate":
+                subject, task, status = (jsonl.text(given.get(key)) for key in ("subject", "taskId", "status"))
+                self._await(call, _Call(name, subject, task, status))
+            case "Skill":
+                self._draft.use_skill(jsonl.text(given.get("skill")) or jsonl.text(given.get("command")))
+            case _ if name.startswith("mcp__"):
+                self._draft.use_mcp_server(name.split("__")[1])
+
+    def _await(self, call: str, about: _Call) -> None:
+        """Remember a call whose result is looked at."""
+        self._calls[call] = about
         if len(self._calls) > MAX_PLAN:
             self._calls.popitem(last=False)
 
@@ -274,7 +279,7 @@ def _said_by_human(record: Record) -> bool:
 def _command(command: str, block: Record, outcome: object) -> Command:
     code: int | None = None
     if isinstance(outcome, dict):
-        output = "".join(jsonl.text(outcome.get(key)) for key in ("stdout", "stderr"))
+        output = jsonl.text(outcome.get("stdout")) + jsonl.text(outcome.get("stderr"))
         # The dictionary is written for success; an interpreted code ("no matches found") or a command that was
         # interrupted or sent to the background has an exit code that is not told.
         told = not (outcome.get("returnCodeInterpretation") or outcome.get("backgroundTaskId"))

@@ -11,10 +11,13 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from relay_git.agents import jsonl
 from relay_git.agents.jsonl import Record
 from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, QuotaReading, SessionRecord, ToolCall, Usage
+
+V = TypeVar("V")
 
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
@@ -79,27 +82,14 @@ def minus(one: Usage, other: Usage) -> Usage:
     )
 
 
-class Remembered:
-    """The newest keys of a stream with a value each; says whether it had to forget any."""
+class Remembered(OrderedDict[str, V]):
+    """The newest keys of a stream with a value each."""
 
-    def __init__(self, most: int = MAX_REMEMBERED) -> None:
-        self._most = most
-        self._values: OrderedDict[str, tuple[int, ...] | Usage | int] = OrderedDict()
-        self.forgot = False
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
-
-    def get(self, key: str) -> tuple[int, ...] | Usage | int | None:
-        """The value of a key, or None."""
-        return self._values.get(key)
-
-    def put(self, key: str, value: tuple[int, ...] | Usage | int) -> None:
+    def put(self, key: str, value: V) -> None:
         """Remember a key; the oldest goes when there are too many."""
-        self._values[key] = value
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
-            self.forgot = True
+        self[key] = value
+        if len(self) > MAX_REMEMBERED:
+            self.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +146,7 @@ class Draft:
     commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
     commands_seen: int = 0
     files: dict[str, None] = field(default_factory=dict)
-    pending: dict[str, ToolCall] = field(default_factory=dict)
+    pending: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     calls: deque[ToolCall] = field(default_factory=lambda: deque(maxlen=MAX_CALLS))
     limits: dict[LimitNotice, None] = field(default_factory=dict)
     quota: dict[str, QuotaReading] = field(default_factory=dict)
@@ -169,15 +159,15 @@ class Draft:
     def take(self, line: bytes) -> Record | None:
         """The record on the next line; a broken one is counted and named, and a whole one after it is not lost."""
         self.lines += 1
-        if not line.strip():
-            return None
         found = jsonl.parse(line)
-        if found is None:
-            found = jsonl.after_a_cut(line)
-            if found is not None:
-                self.lose("a record was cut by the next one on its line")
+        return found if found is not None or not line.strip() else self._rest(line)
+
+    def _rest(self, line: bytes) -> Record | None:
+        found = jsonl.after_a_cut(line)
         if found is None:
             self.skip()
+        else:
+            self.lose("a record was cut by the next one on its line")
         return found
 
     def skip(self) -> None:
@@ -208,8 +198,12 @@ class Draft:
             self.saw(jsonl.iso_time(when))
             return
         self.records += 1
-        self._latest = max(self._latest, when)
-        self._earliest = min(self._earliest or when, when)
+        if not self._latest:
+            self._latest = self._earliest = when
+        elif when > self._latest:
+            self._latest = when
+        elif when < self._earliest:
+            self._earliest = when
 
     def _settle_times(self) -> None:
         self.records -= bool(self._latest) + bool(self._earliest)  # they are counted already
@@ -268,8 +262,11 @@ class Draft:
         base = self.cwd if self.worktree == "." else self.worktree
         if not path.startswith("/") or not base.startswith("/"):
             return os.path.normpath(path)
-        inside = os.path.relpath(path, base)
-        return path if inside == ".." or inside.startswith("../") else inside
+        whole, above = os.path.normpath(path).lstrip("/"), os.path.normpath(base).lstrip("/")
+        if whole == above:
+            return "."
+        inside = whole.removeprefix(above + "/") if above else whole
+        return path if above and inside == whole else inside
 
     def called(self, call: str, name: str, target: str = "") -> None:
         """A tool call began."""
@@ -279,15 +276,13 @@ class Draft:
         if len(self.pending) >= MAX_PENDING:
             self.lose(f"only the first {MAX_PENDING} tool calls without a result are named")
             return
-        self.pending[call] = ToolCall(
-            cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_EXCERPT_CHARS)
-        )
+        self.pending[call] = cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_EXCERPT_CHARS)
 
     def returned(self, call: str, *, ok: bool | None) -> None:
         """A tool call has its result; None where the tool does not tell whether it went well."""
         began = self.pending.pop(call, None)
         if began is not None:
-            self.calls.append(ToolCall(began.id, began.name, began.target, ok))
+            self.calls.append(ToolCall(*began, ok))
 
     def limit(self, notice: LimitNotice) -> None:
         """Add a limit, each once."""
@@ -380,7 +375,7 @@ class Draft:
             plan=self.plan,
             commands=tuple(self.commands),
             files_touched=tuple(self.files),
-            pending_calls=tuple(self.pending.values()),
+            pending_calls=tuple(ToolCall(*call) for call in self.pending.values()),
             calls=tuple(self.calls),
             skills=tuple(self.skills),
             mcp_servers=tuple(self.mcp_servers),

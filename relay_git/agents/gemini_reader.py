@@ -52,9 +52,9 @@ class GeminiReader:
     def __init__(self, worktree: Path) -> None:
         self.draft = Draft("gemini", str(worktree))
         self.open_answer = False
-        self._usage = Remembered()
-        self._seen = Remembered()
-        self._calls = Remembered()
+        self._usage: Remembered[Usage] = Remembered()
+        self._seen: Remembered[int] = Remembered()
+        self._calls: Remembered[int] = Remembered()
         self._marks: OrderedDict[str, Mark] = OrderedDict()
 
     def feed(self, line: bytes) -> None:
@@ -156,7 +156,7 @@ class GeminiReader:
         before = self._usage.get(key)
         if before is None:
             self.draft.turns += 1
-        was = before if isinstance(before, Usage) else Usage()
+        was = before or Usage()
         if now != Usage():  # a history that is written again has no counts
             self.draft.usage = plus(minus(self.draft.usage, was), now)
             was = now

@@ -30,7 +30,7 @@ class QwenReader:
     def __init__(self, worktree: Path, moment: Moment = UNKNOWN) -> None:
         self._draft = Draft("qwen", str(worktree))
         self._moment = moment
-        self._seen = Remembered()
+        self._seen: Remembered[int] = Remembered()
         self._order = 0
         self._marks: list[tuple[int, Mark]] = []
         self._commands: dict[str, str] = {}
@@ -78,7 +78,7 @@ class QwenReader:
         if not said or said.startswith(_NOT_SAID) or record.get("provenance") not in (None, "real_user"):
             return
         at = self._seen.get(jsonl.text(record.get("parentUuid")))
-        left = [mark for order, mark in self._marks if isinstance(at, int) and order > at]
+        left = [mark for order, mark in self._marks if at is not None and order > at]
         if left:
             self._draft.go_back(left[0])
             self._marks = self._marks[: -len(left)]
