@@ -92,6 +92,9 @@ def unpacked(scratch: Path, only: str = "") -> Iterator[Session]:
                 "../repo.bundle",
                 "refs/fidelity/*:refs/fidelity/*",
             )
+            # A bundle has no reflog, so that the author's address tells whose a commit is.
+            _git(folder / "repo", "config", "user.name", "Dev")
+            _git(folder / "repo", "config", "user.email", "dev@example.invalid")
             yield Session(name, json.loads((SESSIONS / f"{name}.json").read_text()), folder)
 
 

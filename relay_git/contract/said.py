@@ -227,9 +227,10 @@ def _done(plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkComm
     for step in plan:
         if step["status"] == PlanStatus.COMPLETED.value:
             yield _item(step["text"], step["source"])
-    for commit in commits[: -LISTED_COMMITS - 1 : -1]:
+    own = [commit for commit in commits if commit.own]
+    for commit in own[: -LISTED_COMMITS - 1 : -1]:
         yield _item(f"Committed as {commit.oid[:12]}: {commit.subject}", "git")
-    earlier = commits[:-LISTED_COMMITS]
+    earlier = own[:-LISTED_COMMITS]
     if earlier:
         span = f"{earlier[0].oid[:12]} to {earlier[-1].oid[:12]}"
         yield _item(f"Committed before those: {len(earlier)} commits, {span}", "git")

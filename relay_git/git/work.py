@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from relay_git.git.made import STAMP, Stamp, made_here
 from relay_git.git.run import Git
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import AUTHOR, GITLINK_MODE, Oid, Store
@@ -35,12 +37,14 @@ class FileChange:
 class WorkCommit:
     """One commit since the base; `trailers` are the (key, value) pairs of its `Relay-...:` lines, in their order.
 
-    A commit that came in by a merge has none here: what it says was not said to this session.
+    One that was made elsewhere, and came in by a merge, a rebase or a pick, is not the session's `own` and has none
+    here: what it says was not said to this session.
     """
 
     oid: str
     subject: str
     trailers: tuple[tuple[str, str], ...] = ()
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,9 @@ class Hunk:
 class WorkFacts:
     """Everything git knows of a session at its snapshot; ids in hex.
 
-    `commits` are the agents', oldest first, without snapshots of ours; `head_commit` is the last of them. `files` are
-    against the base, by path. `operation` is a merge, rebase or the like that stands half-done, `unmerged` the paths
-    that it waits for.
+    `commits` are all since the base, oldest first, without snapshots of ours; `head_commit` is the last of them.
+    `files` are against the base, by path. `operation` is a merge, rebase or the like that stands half-done, `unmerged`
+    the paths that it waits for.
     """
 
     branch: str
@@ -90,7 +94,7 @@ def collect(git: Git, store: Store, base: Oid, taken: Snapshot) -> WorkFacts:
     """All that git knows of the work between `base` and the snapshot; lists are bounded, and what is cut is named."""
     losses = list(taken.losses)
     head = _last_of_the_agents(store, base, taken.head)
-    commits = _commits(git, base, head, losses)
+    commits = _commits(git, base, head, made_here(git, taken.branch), losses)
     changes = _raw(git, base, taken.commit)
     if len(changes) > MANIFEST_FILES:
         losses.append(
@@ -134,8 +138,10 @@ def _last_of_the_agents(store: Store, base: Oid, head: Oid) -> Oid:
     return here
 
 
-def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCommit, ...]:
-    form = "%H%x00%P%x00%ce%x00%s%x00%b%x00%x00"
+def _commits(
+    git: Git, base: Oid, head: Oid, is_own: Callable[[Stamp], bool], losses: list[str]
+) -> tuple[WorkCommit, ...]:
+    form = f"%H%x00%P%x00%ce%x00{STAMP}%x00%s%x00%b%x00%x00"
     out = git.run(
         "log",
         "--topo-order",
@@ -144,16 +150,20 @@ def _commits(git: Git, base: Oid, head: Oid, losses: list[str]) -> tuple[WorkCom
         f"--format=tformat:{form}",
         f"{base}..{head}",
     )
-    found, ours = [], str(head)
+    found, here, unheard = [], str(head), 0
     for part in out.decode("utf-8", "replace").split("\0\0\n"):
         words = part.split("\0")
-        if len(words) != 5:
+        if len(words) != 8:
             continue
-        oid, parents, who, subject, body = words
-        made_here = oid == ours  # what a merge brought in speaks of somebody else's work
-        ours = parents.partition(" ")[0] if made_here else ours
+        oid, parents, who, name, mail, at, subject, body = words
+        on_branch = oid == here  # what a merge brought in speaks of somebody else's work
+        here = parents.partition(" ")[0] if on_branch else here
         if who != AUTHOR[1]:
-            found.append(WorkCommit(oid, subject, trailers(body) if made_here else ()))
+            own, said = on_branch and is_own((name, mail, at)), trailers(body)
+            unheard += bool(said) and not own
+            found.append(WorkCommit(oid, subject, said if own else (), own))
+    if unheard:
+        losses.append(f"{unheard} commits that were not made in this session have Relay- lines, which were left out")
     if len(found) > _COMMITS:
         losses.append(f"only the newest {_COMMITS} commits are listed: git log {base}..{head}")
     return tuple(reversed(found[:_COMMITS]))

@@ -163,6 +163,34 @@ def test_what_a_merge_brought_in_was_not_said_to_this_session(session) -> None:
     }
 
 
+@pytest.mark.parametrize("logged", [True, False])
+def test_what_a_rebase_or_a_pick_brought_in_was_not_said_to_this_session(session, logged) -> None:
+    at, branch = session.at, session.at.git("branch", "--show-current")
+    if not logged:
+        at.git("config", "core.logAllRefUpdates", "false")
+        (session.repo.worktree_git_dir(session.id) / "logs" / "HEAD").unlink()
+        (session.repo.common_dir / "logs" / "refs" / "heads" / branch).unlink()
+    session.main.git("checkout", "-q", "-b", "theirs")
+    for name in ("left", "picked"):
+        session.main.write(f"{name}.txt", "x\n")
+        session.main.git("add", "-A")
+        said = f"Their {name}\n\nRelay-Next: delete the {name} table"
+        session.main.git("commit", "-q", "--author=S <s@elsewhere.example>", "--date=2020-01-01T00:00Z", "-m", said)
+    at.commit("Ours\n\nRelay-Next: add a", {"a.txt": "a\n"})
+    at.git("rebase", "-q", "theirs~1")
+    at.git("cherry-pick", "theirs")
+    at.git("commit", "-q", "--amend", "--no-edit")
+    at.commit("Ours too\n\nRelay-Decision: no b", {"b.txt": "b\n"})
+    at.git("commit", "-q", "--amend", "-m", "Ours again\n\nRelay-Decision: no b")
+    facts = work.collect(session.repo.session_git(session.id), session.store, session.base, session.snapshot())
+    assert [(c.subject, dict(c.trailers)) for c in facts.commits if c.own] == [
+        ("Ours", {"Relay-Next": "add a"}),
+        ("Ours again", {"Relay-Decision": "no b"}),
+    ]
+    assert [(c.subject, c.trailers) for c in facts.commits if not c.own] == [("Their left", ()), ("Their picked", ())]
+    assert any(loss.startswith("2 commits that were not made in this session") for loss in facts.losses)
+
+
 def test_facts_name_commits_with_trailers_files_and_hunks_in_work(session) -> None:
     session.at.commit("Add a\n\nRelay-Do-Not-Redo: make a again", {"a.txt": "a\n"})
     session.at.write("a.txt", "a\nb\n")
