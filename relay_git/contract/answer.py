@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from relay_git.contract.bounds import cut
 from relay_git.contract.canonical import JsonObject, Malformed, strict_parse
 from relay_git.contract.notes import Kind, Note
+from relay_git.contract.proof import shows_nothing
 
 SOURCE = "answer of the agent, asked at the handoff"
 TITLE = "# git relay asks: what must the next agent know?"
@@ -98,10 +99,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was looked up: the paths and commits that are not there, and the exit code of each command's last run."""
+    """What was looked up: paths and commits that are not there, the session's own, and how each command ended last."""
 
     missing_paths: frozenset[str] = frozenset()
     missing_commits: frozenset[str] = frozenset()
+    own_commits: tuple[str, ...] = ()
     exits: Mapping[str, int | None] = field(default_factory=dict)
 
 
@@ -179,9 +181,11 @@ def _said(answer: Answer, found: Found) -> Iterator[tuple[Kind, str]]:
 def _shows(proof: str, found: Found) -> str:
     """How a proof was seen by git relay itself; empty where it was not."""
     if _ID.fullmatch(proof):
-        return f"commit {proof}" if proof not in found.missing_commits else ""
+        return f"commit {proof}" if any(oid.startswith(proof) for oid in found.own_commits) else ""
     command = proof.strip("`")
     worked = (line for line, code in found.exits.items() if code == 0)
+    if shows_nothing(command):
+        return ""
     shown = any(command in (line, *map(str.strip, line.split("&&"))) for line in worked)
     return f"`{command}` ended with 0" if shown else ""
 

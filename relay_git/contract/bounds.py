@@ -34,15 +34,15 @@ class Cap:
 
 
 LISTS = {
-    "doNotRedo": Cap(400, 1024, 32 * 1024),
-    "constraints": Cap(200, 1024, 16 * 1024),
+    "doNotRedo": Cap(400, 8 * 1024, 32 * 1024),
+    "constraints": Cap(200, 8 * 1024, 16 * 1024),
     "plan": Cap(200, 1024, 12 * 1024),
     "tasksRemaining": Cap(200, 1024, 12 * 1024),
-    "decisions": Cap(100, 1024, 14 * 1024),
+    "decisions": Cap(100, 8 * 1024, 14 * 1024),
     "facts": Cap(30, 512, 4 * 1024),
     "hypotheses": Cap(8, 3072, 6 * 1024),
-    "openQuestions": Cap(60, 1024, 8 * 1024),
-    "evidence": Cap(60, 1024, 12 * 1024),
+    "openQuestions": Cap(60, 6 * 1024, 8 * 1024),
+    "evidence": Cap(60, 6 * 1024, 16 * 1024),
     "checks": Cap(50, 1024, 12 * 1024),
     "acceptance": Cap(30, 1024, 4 * 1024),
     "fileManifest": Cap(400, 4096, 32 * 1024),

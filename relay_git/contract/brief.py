@@ -23,6 +23,8 @@ from relay_git.contract.canonical import JsonObject
 from relay_git.contract.quote import block, code, inline, word
 
 MAX_BRIEF = 192 * 1024
+_MOST_SAID = 2400  # signs of what was said on purpose: a note has at most 2,000
+_STATUS = {"pending": "pending", "in_progress": "in progress", "cancelled": "cancelled, leave it"}  # of what is shown
 _AROUND = 16  # tokens of a heading's signs, and of the line that counts what is left out
 _BLANK_LINES = re.compile(r"\n{3,}")
 TITLE = "# git relay brief: a task handed over by another agent"
@@ -268,14 +270,14 @@ def _next_action(contract: JsonObject) -> Iterable[Entry]:
 
 def _plan(contract: JsonObject) -> Iterable[Entry]:
     for item in _objects(contract, "plan"):
-        if _text(item, "status") in ("pending", "in_progress"):
-            status = _text(item, "status").replace("_", " ")
+        status = _STATUS.get(_text(item, "status"))
+        if status:
             yield [f"- ({status}) {inline(_text(item, 'text'))}{_source(_text(item, 'source'))}"]
 
 
 def _said(owner: JsonObject, name: str, member: str = "text") -> Iterable[Entry]:
     for item in _objects(owner, name):
-        yield [f"- {inline(_text(item, member), 1200)}{_source(_text(item, 'source'))}"]
+        yield [f"- {inline(_text(item, member), _MOST_SAID)}{_source(_text(item, 'source'))}"]
 
 
 def _each(owner: JsonObject, name: str, render: Callable[[JsonObject], Entry]) -> Iterable[Entry]:
@@ -288,9 +290,9 @@ def _quoted(text: str, limit: int) -> Iterable[Entry]:
 
 
 def _decision(item: JsonObject) -> Entry:
-    why = inline(_text(item, "rationale"))
+    why = inline(_text(item, "rationale"), _MOST_SAID)
     because = f" (because: {why})" if why else ""
-    return [f"- {inline(_text(item, 'summary'))}{because}{_source(_text(item, 'source'))}"]
+    return [f"- {inline(_text(item, 'summary'), _MOST_SAID)}{because}{_source(_text(item, 'source'))}"]
 
 
 def _hypothesis(item: JsonObject) -> Entry:
@@ -298,7 +300,8 @@ def _hypothesis(item: JsonObject) -> Entry:
 
 
 def _check(item: JsonObject) -> Entry:
-    return [f"- exit {word(str(item.get('exitCode')))}: {code(_text(item, 'command'))}"]
+    when = f" (leg {leg})" if type(leg := item.get("leg")) is int else ""
+    return [f"- exit {word(str(item.get('exitCode')))}: {code(_text(item, 'command'))}{when}"]
 
 
 def _command(item: JsonObject) -> Entry:

@@ -172,7 +172,7 @@ def _work_members(identity: Identity, record: SessionRecord, work: WorkFacts, be
         "taskGoal": identity.task,
         "initialPrompt": identity.task,
         "evidence": facts.evidence(record, work, identity.task, before),
-        "checks": facts.checks(record),
+        "checks": facts.checks(record, identity.leg, before),
         "acceptance": [{"command": command} for command in identity.acceptance],
         "outputContract": identity.output_contract,
         "fileManifest": facts.manifest(work),

@@ -11,11 +11,15 @@ from collections.abc import Iterator
 
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.pause import PauseFacts
+from relay_git.contract.proof import shows_nothing
+from relay_git.contract.quote import clip
 from relay_git.contract.said import later_prompts
 from relay_git.git.work import WorkFacts
-from relay_git.session import LimitNotice, SessionRecord
+from relay_git.session import Command, LimitNotice, SessionRecord
 
 LISTED_EVIDENCE = 40
+LISTED_OUTPUTS = 8
+MOST_SOURCE = 200
 LISTED_UNMERGED = 20
 
 
@@ -38,8 +42,11 @@ def path_of(path: bytes) -> JsonObject:
         return {"path": path.decode("utf-8", "backslashreplace"), "pathBase64": exact}
 
 
-def checks(record: SessionRecord) -> list[JsonObject]:
-    """The latest run of each command that has an exit code, the newest first."""
+def checks(record: SessionRecord, leg: int, before: JsonObject | None) -> list[JsonObject]:
+    """The latest run of each command that has an exit code, and the leg of that run, the newest first.
+
+    Of the legs before, those stay that could show something; what they showed may not hold any more.
+    """
     latest: dict[str, JsonObject] = {}
     for command in reversed(record.commands):
         if command.exit_code is not None and command.command not in latest:
@@ -47,7 +54,11 @@ def checks(record: SessionRecord) -> list[JsonObject]:
                 "command": command.command,
                 "exitCode": command.exit_code,
                 "outputSha256": command.output_sha256,
+                "leg": leg,
             }
+    for check in (before or {}).get("checks", ()):
+        if not shows_nothing(check["command"]):
+            latest.setdefault(check["command"], {"leg": (before or {})["leg"]} | check)
     return list(latest.values())
 
 
@@ -82,7 +93,7 @@ def hypotheses(record: SessionRecord) -> list[JsonObject]:
 
 
 def evidence(record: SessionRecord, work: WorkFacts, task: str, before: JsonObject | None) -> list[JsonObject]:
-    """Quoted pieces by kind: later prompts of the user, limits, open calls, commits; numbered from e1."""
+    """Quoted pieces by kind: later prompts of the user, limits, open calls, ends of outputs, commits; from e1."""
     pieces = list(dict.fromkeys([*_pieces(record, work, task), *_prompts_before(before)]))
     return [
         {"id": f"e{number}", "kind": kind, "source": source, "excerpt": text}
@@ -97,8 +108,18 @@ def _pieces(record: SessionRecord, work: WorkFacts, task: str) -> Iterator[tuple
         yield "limit", "the agent's own channel", notice.evidence
     for call in record.pending_calls[-5:]:
         yield "open-call", "transcript: call without a result", str(call)
+    for command in _telling(record)[:LISTED_OUTPUTS]:
+        ended = f"ended with {command.exit_code}: {command.command}"
+        yield "command", clip(ended, MOST_SOURCE), command.excerpt
     for commit in work.commits[: -LISTED_EVIDENCE - 1 : -1]:
         yield "commit", commit.oid, commit.subject
+
+
+def _telling(record: SessionRecord) -> list[Command]:
+    """The latest run of each command whose end shows something and that printed anything, the newest first."""
+    latest = {command.command: command for command in record.commands if not shows_nothing(command.command)}
+    found = [command for command in latest.values() if command.exit_code is not None and command.excerpt.strip()]
+    return found[::-1]
 
 
 def _prompts_before(before: JsonObject | None) -> Iterator[tuple[str, str, str]]:

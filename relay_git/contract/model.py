@@ -35,6 +35,7 @@ class EvidenceKind(StrEnum):
     PROMPT = "prompt"
     LIMIT = "limit"
     OPEN_CALL = "open-call"
+    COMMAND = "command"
     COMMIT = "commit"
 
 
@@ -100,11 +101,12 @@ class Evidence(_Part):
 
 
 class Check(_Part):
-    """A command that the agent ran, with the exit code of its latest run."""
+    """A command that the agent ran, with the exit code of its latest run, and the leg of that run."""
 
     command: str
     exit_code: int
     output_sha256: Sha256 | None
+    leg: int | None = None
 
 
 class Acceptance(_Part):
@@ -114,10 +116,14 @@ class Acceptance(_Part):
 
 
 class ManifestEntry(_Part):
-    """A changed file; `path_base64` has the exact bytes of a name that is not UTF-8."""
+    """A changed file; `path_base64` has the exact bytes of a name that is not UTF-8.
+
+    With `path_redacted` the name holds a secret and is not told: the tree of the snapshot vouches for the file.
+    """
 
     path: str
     path_base64: str | None = None
+    path_redacted: bool = False
     status: Annotated[FileStatus, Field(strict=False)]
     sha256: Sha256 | None
 
@@ -127,6 +133,7 @@ class Snippet(_Part):
 
     path: str
     path_base64: str | None = None
+    path_redacted: bool = False
     snippet: str
     truncated: bool
 

@@ -37,6 +37,7 @@ from relay_git.supervisor.patience import Patience
 from relay_git.supervisor.run import Run
 from relay_git.supervisor.watch import Seen, Watcher
 
+_MOST_COMMITS = 10_000  # of a session's, which a proof may name
 _KEPT = "answer"  # in the private folder of the asking, which lies in that of the leg
 MOST_TOKENS = 8000  # of output; a whole answer has about 2,000
 _STEP = 0.05
@@ -197,14 +198,20 @@ def _counted(notes: Iterable[Note]) -> str:
 
 def _looked_up(run: Run, found: Answer, leg: SessionRecord) -> Found:
     """What of it is in the repository and in the leg's record."""
-    snapshot = run.tip.entry.snapshot
+    entry = run.tip.entry
     exits = {command.command: command.exit_code for command in leg.commands}
-    paths = {path: f"{snapshot}:{_inside(run, path)}" for path in found.paths}
-    return Found(_missing(run, paths), _missing(run, {oid: f"{oid}^{{commit}}" for oid in found.commits}), exits)
+    named = {path: _inside(run, path) for path in found.paths}
+    outside = frozenset(path for path, inside in named.items() if not inside)
+    paths = {path: f"{entry.snapshot}:{inside}" for path, inside in named.items() if inside}
+    commits = {oid: f"{oid}^{{commit}}" for oid in found.commits}
+    made = run.around.repo.session_git(run.session).text(
+        "rev-list", f"--max-count={_MOST_COMMITS}", entry.snapshot, f"^{entry.base_commit}"
+    )
+    return Found(outside | _missing(run, paths), _missing(run, commits), tuple(made.split()), exits)
 
 
 def _inside(run: Run, path: str) -> str:
-    """The path as it is named in the repository; what leads out of it names nothing there."""
+    """The path as it is named in the repository; empty for one that leads out of it."""
     inside = posixpath.normpath(path.removeprefix(f"{run.worktree}/"))
     return "" if inside.startswith(("/", "..")) else inside
 

@@ -20,6 +20,7 @@ from relay_git.contract.lifecycle import Event, State
 from relay_git.contract.notes import Note
 from relay_git.contract.pause import PauseFacts, SafePoint
 from relay_git.contract.sign import seal
+from relay_git.contract.task import acceptance, form
 from relay_git.contract.verify import Verified, verify
 from relay_git.errors import RepoError, SignatureRefused
 from relay_git.git import debris, links, snapshot, work, worktree
@@ -173,6 +174,8 @@ def write_contract(
         task=words,
         sender=Party(entry.agent, entry.account, record.model),
         receiver=Party(to.agent, to.label) if to.agent else None,
+        acceptance=acceptance(words),
+        output_contract=form(words),
     )
     reason = _pause_words(run)
     why = PauseFacts(entry.pause_reason, SafePoint(entry.safe_point or SafePoint.ENDED), reason)

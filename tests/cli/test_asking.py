@@ -27,7 +27,7 @@ __all__ = ["begin"]  # the fixture
 # The agent's own wish, left where `git relay handoff` leaves it: no second process is needed.
 WISH = '{"kind": "handoff", "to": "", "reason": "I want another agent on it"}'
 ASKS = shell("sh", "-c", f"echo '{WISH}' >$RELAY_DIR/spool/$RELAY_SESSION/request.json")
-CHECK = shell("git", "log", "--oneline", "-1")
+CHECK = shell("git", "fsck")
 STARTED = ("start", "make it whole", "--agent", "demo", "--then", "demo")
 
 
@@ -56,7 +56,7 @@ def events(repo) -> list[str]:
 def test_its_answer_is_in_the_next_brief_and_what_git_does_not_show_is_marked(repo, relay, asked, demo) -> None:
     answer = {
         "done": [
-            {"what": "The log is read", "proof": "git log --oneline -1"},
+            {"what": "The repository is whole", "proof": "git fsck"},
             {"what": "All tests pass", "proof": "make test"},
             {"what": "The server is deployed", "proof": "0123abc"},
         ],
@@ -78,7 +78,7 @@ def test_its_answer_is_in_the_next_brief_and_what_git_does_not_show_is_marked(re
     assert contract["decisions"] == [decided]
     once = [item["text"] for item in contract["doNotRedo"] if item["source"] == source]
     assert once == [
-        "Done: The log is read (`git log --oneline -1` ended with 0)",
+        "Done: The repository is whole (`git fsck` ended with 0)",
         "Sending the mails of commit 0123abc (no such commit here)",
     ]
     believed = "\n".join(item["text"] for item in contract["summary"]["hypotheses"])

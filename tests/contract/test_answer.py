@@ -60,8 +60,11 @@ def test_what_is_beyond_the_bounds_is_cut_where_it_shows() -> None:
 
 def test_work_is_done_only_where_a_commit_or_a_command_shows_it() -> None:
     done = (("a", "abc1234"), ("b", "dead123"), ("c", "`make test`"), ("d", "make lint"), ("e", ""))
-    exits = {"cd src && make test": 0, "make lint": 2}
-    found = Found(missing_commits=frozenset({"dead123"}), exits=exits)
+    idle = (("f", "ba5e123"), ("g", "git add --all"), ("h", "true"), ("i", "cd src && ls | head -3"))
+    exits = {"cd src && make test": 0, "make lint": 2, "git add --all": 0, "true": 0, "cd src && ls | head -3": 0}
+    # What the session was begun on is no work of its own, and a command that only looks around shows none.
+    found = Found(missing_commits=frozenset({"dead123"}), own_commits=("abc1234" + "0" * 33,), exits=exits)
+    done += idle
     notes, losses = noted(Answer(done=done), found, 3)
     assert [note.text for note in notes if note.kind is Kind.DO_NOT_REDO] == [
         "Done: c (`make test` ended with 0)",
@@ -72,6 +75,10 @@ def test_work_is_done_only_where_a_commit_or_a_command_shows_it() -> None:
         "- b (its proof: commit dead123 (no such commit here))",
         "- d (its proof: make lint)",
         "- e",
+        "- f (its proof: commit ba5e123)",
+        "- g (its proof: git add --all)",
+        "- h (its proof: true)",
+        "- i (its proof: cd src && ls | head -3)",
     ]
     assert losses == ("the agent, when asked, named commits that are not there: dead123",)
     assert {note.leg for note in notes} == {3}

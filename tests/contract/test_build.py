@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay_git.contract.bounds import LISTS, TEXTS, cut
-from relay_git.contract.build import build
+from relay_git.contract.brief import brief
+from relay_git.contract.build import Previous, build
 from relay_git.contract.canonical import MAX_BYTES, JsonObject, canonical
 from relay_git.contract.model import Contract
 from relay_git.contract.pause import PauseFacts, SafePoint
+from relay_git.contract.proof import shows_nothing
 from relay_git.contract.sign import seal
 from relay_git.git.work import FileChange, FileStatus, Hunk, WorkCommit, WorkFacts
 from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, PlanStatus, SessionRecord, ToolCall
@@ -122,9 +124,49 @@ def test_what_changes_the_world_is_told_from_what_only_names_it(command: str, on
 
 def test_checks_keep_the_latest_run_of_each_command() -> None:
     assert unsigned()["checks"] == [
-        {"command": "npm test", "exitCode": 0, "outputSha256": "1" * 64},
-        {"command": "npx prisma migrate deploy", "exitCode": 0, "outputSha256": None},
+        {"command": "npm test", "exitCode": 0, "outputSha256": "1" * 64, "leg": 1},
+        {"command": "npx prisma migrate deploy", "exitCode": 0, "outputSha256": None, "leg": 1},
     ]
+
+
+def test_what_showed_something_in_an_earlier_leg_is_still_known_and_the_end_of_its_output_is_evidence() -> None:
+    ran = (Command("ls src", 0, "3" * 64, "a.py"), Command("npm test", 1, "4" * 64, "1 failed, 41 passed"))
+    first = build(identity(), PAUSE, replace(RECORD, commands=ran), WORK)
+    assert [(e["source"], e["excerpt"]) for e in first["evidence"] if e["kind"] == "command"] == [
+        ("ended with 1: npm test", "1 failed, 41 passed")
+    ]
+    ran = (Command("npm test", 0, "5" * 64, "42 passed"), Command("make lint", 0, "6" * 64, "clean"))
+    second = build(identity(2), PAUSE, replace(RECORD, commands=ran), WORK, Previous("c-1", "7" * 64, first))
+    third = build(identity(3), PAUSE, EMPTY, WORK, Previous("c-2", "8" * 64, second))
+    assert [(c["command"], c["exitCode"], c["leg"]) for c in third["checks"]] == [
+        ("make lint", 0, 2),
+        ("npm test", 0, 2),
+    ]
+    assert "- exit 0: `npm test` (leg 2)" in brief(third)
+
+
+@pytest.mark.parametrize(
+    ("command", "nothing"),
+    [
+        ("ls", True),
+        ("cd src && grep -rn x . | head -3", True),
+        ("git add --all && git commit -m 'x; y'", True),
+        ("true", True),
+        ("FOO=1 cat a", True),
+        ("npm test", False),
+        ("cd api; make check 2>&1 | tail -5", False),
+        ("./ls", False),
+        ("git bisect run make", False),
+        ("test-all", False),
+        ("catalog build", False),
+    ],
+)
+def test_a_command_that_only_looks_around_shows_nothing(command: str, nothing: bool) -> None:
+    assert shows_nothing(command) is nothing
+
+
+def test_a_step_that_was_cancelled_is_said_to_be_left_alone() -> None:
+    assert "- (cancelled, leave it) Think about fees" in brief(unsigned())
 
 
 def test_the_next_action_follows_the_stated_order() -> None:
