@@ -60,10 +60,14 @@ def look(tmp_path: Path, *, name: str = "", later: float = 0) -> dict[str, Detec
     return {row.native_id: row for row in rows if str(tmp_path) in row.record.cwd}
 
 
-def in_state(tmp_path: Path, session: str, state: State, *, name: str = "", later: float = 0) -> Detected:
+def in_state(
+    tmp_path: Path, session: str, state: State, *, name: str = "", later: float = 0, matched: str | None = None
+) -> Detected:
     def there() -> Detected | None:
         row = look(tmp_path, name=name, later=later).get(session)
-        return row if row is not None and row.state is state and row.record.prompts else None
+        if row is None or row.state is not state or not row.record.prompts:
+            return None
+        return row if matched in (None, row.matched) else None
 
     return wait_for(there)
 
@@ -71,11 +75,11 @@ def in_state(tmp_path: Path, session: str, state: State, *, name: str = "", late
 def test_two_agents_of_one_tool_are_told_apart_with_their_folders_and_homes(tmp_path: Path, begin: Begin) -> None:
     one, other = begin("one", say("I begin."), HANG), begin("other", say("I begin, too."), HANG)
     for name, process in (("one", one), ("other", other)):
-        found = in_state(tmp_path, f"id-of-{name}", State.WORKING)
+        # Its open files are looked at a moment before its transcript is, which it may have begun meanwhile.
+        found = in_state(tmp_path, f"id-of-{name}", State.WORKING, matched="its open transcript")
         assert (found.tool, found.pid) == ("demo", process.pid)
         assert found.record.cwd == str(tmp_path / f"folder-{name}")
         assert found.record.prompts == (f"the task of {name}",)
-        assert found.matched == "its open transcript"
 
 
 def test_a_call_that_nothing_works_at_waits_for_a_permission(tmp_path: Path, begin: Begin) -> None:
