@@ -89,10 +89,11 @@ def build(
     contract["summary"] |= {"openQuestions": _unanswered(contract["summary"]["openQuestions"], notes)}
     contract |= _initial_prompt(contract, before)
     contract["evidence"] = [item | {"sha256": _sha256(item["excerpt"])} for item in contract["evidence"]]
-    verdict = lint(contract)
+    allowed = {"budget": {"tokens": max(LEAST, budget)}}
+    verdict = lint(fit(contract) | allowed)
     if verdict.score < BAR:
         contract["losses"] += [f"thin, {verdict.score} of 100 ({told})" for told in verdict.thin[:4]]
-    contract = fit(contract) | {"budget": {"tokens": max(LEAST, budget)}}
+    contract = fit(contract) | allowed
     contract["budget"] |= {"cuts": [asdict(cut) for cut in cuts(contract)]}
     Contract.model_validate(contract)
     return contract

@@ -13,15 +13,21 @@ from dataclasses import dataclass
 
 from relay_git.contract.budget import tokens
 from relay_git.contract.canonical import JsonObject
+from relay_git.contract.proof import shows_nothing
 
 BAR = 60
 """Below this a contract says of itself what is thin."""
 
-_VAGUE = re.compile(
-    r"(?:please\s+)?(?:continue|go on|proceed|carry on|resume|finish(?: it| up)?|keep going|next|todo|done|wip)"
-    r"(?:\s+(?:the|with|this|that|it|work|working|task|implementation|rest|from here|where you left off))*[.! ]*",
-    re.IGNORECASE,
+_EMPTY_WORDS = (
+    "a again all also and any as at baz be bar can carry continue could do done down everything finish fix foo"
+    " for from go going help hey i implementation improve in is issue it job keep left let make me more my next"
+    " now of off ok on one or our out please point proceed project remaining rest resume some something step"
+    " stuff task tbd that the then there these thing things this to todo try up us we where wip with work"
+    " working you your"
 )
+_EMPTY = frozenset(_EMPTY_WORDS.split())
+"""Words that name nothing: what to do, and to what, is in the others."""
+_WORD = re.compile(r"[^\W_][\w./:#-]*")
 _STEPS = re.compile(r"(?im)^[^\w\n]*(?:next steps?|to-?do|remaining|still (?:to do|open|missing)|open points?)\b")
 
 
@@ -65,13 +71,19 @@ def lint(contract: JsonObject) -> Verdict:
 Answer = tuple[float, str] | None
 
 
+def _names(text: str, least: int = 2) -> bool:
+    """Whether a text names so many things; where words are not parted, as in Chinese, every two signs are one."""
+    found = {word.lower().rstrip(".:") for word in _WORD.findall(text)} - _EMPTY
+    return sum(max(1, len(word) // 2) if ord(word[0]) > 0x2E80 else len(word) > 1 for word in found) >= least
+
+
 def _goal(contract: JsonObject) -> Answer:
-    return float(len(contract["taskGoal"].split()) >= 3), "the goal has fewer than three words"
+    return float(_names(contract["taskGoal"])), "the goal names nothing that can be checked"
 
 
 def _next_action(contract: JsonObject) -> Answer:
     action, source = contract["nextAction"], contract["nextActionSource"]
-    if _VAGUE.fullmatch(action.strip()) or len(action.split()) < 2:
+    if not _names(action, 1):
         return 0, "the next action names nothing that can be done"
     if source.startswith("rule: "):
         return 0.3, "nobody said what comes next: a rule filled it in"
@@ -79,13 +91,15 @@ def _next_action(contract: JsonObject) -> Answer:
 
 
 def _plan(contract: JsonObject) -> Answer:
-    if contract["plan"] or contract["tasksRemaining"]:
-        return 1, ""
-    return 0, "there is no plan, so nobody can tell what is left"
+    steps = contract["plan"] or contract["tasksRemaining"]
+    if not steps:
+        return 0, "there is no plan, so nobody can tell what is left"
+    vague = [item["text"] for item in steps if not _names(item["text"], 1)]
+    return 1 - len(vague) / len(steps), f"{len(vague)} of {len(steps)} steps name nothing that can be done"
 
 
 def _prohibitions(contract: JsonObject) -> Answer:
-    if contract["constraints"]:
+    if any(_names(item["rule"], 1) for item in contract["constraints"]):
         return 1, ""
     said = [item for item in contract["doNotRedo"] if item["source"] not in ("git", "git relay")]
     return (1, "") if said else (0, "neither a rule to keep nor anything that must not be done again")
@@ -100,8 +114,11 @@ def _decisions(contract: JsonObject) -> Answer:
 
 
 def _proof(contract: JsonObject) -> Answer:
-    if contract["checks"] or contract["acceptance"]:
+    ran = [check["exitCode"] for check in contract["checks"] if not shows_nothing(check["command"])]
+    if 0 in ran or (contract["acceptance"] and not ran):
         return 1, ""
+    if ran:
+        return 0.5, "of the commands that show something none succeeded"
     return 0, "no command shows that anything works"
 
 

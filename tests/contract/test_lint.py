@@ -26,6 +26,13 @@ def test_a_good_contract_has_all_and_a_contract_reads_alike_once_it_is_verified(
     ("rule", "changes"),
     [
         ("goal", {"taskGoal": "fix it"}),
+        ("goal", {"taskGoal": "do it please"}),
+        ("goal", {"taskGoal": "a b c"}),
+        ("next action", {"nextAction": "Continue working on the remaining stuff"}),
+        ("plan", {"plan": [{"text": "Continue working on the rest", "status": "pending", "source": "plan"}]}),
+        ("prohibitions", {"constraints": [{"rule": "x", "source": "plan"}], "doNotRedo": []}),
+        ("proof", {"checks": [{"command": "true", "exitCode": 0, "outputSha256": None, "leg": 1}]}),
+        ("proof", {"checks": [{"command": "npm test", "exitCode": 1, "outputSha256": None, "leg": 1}]}),
         ("next action", {"nextAction": "Continue with the work."}),
         ("next action", {"nextAction": "go on"}),
         ("next action", {"nextActionSource": "rule: no plan was left"}),
@@ -48,7 +55,9 @@ def test_what_is_missing_costs_and_is_named(rule: str, changes: JsonObject) -> N
     assert verdict.thin[0] != f"{rule}: "
 
 
-@pytest.mark.parametrize("action", ["Write the endpoint", "Continue with the refund endpoint in src/refund.py"])
+@pytest.mark.parametrize(
+    "action", ["Write the endpoint", "Continue with the refund endpoint in src/refund.py", "编写退款接口", "Lint"]
+)
 def test_a_next_action_that_names_something_is_good(action: str) -> None:
     assert lint(GOOD | {"nextAction": action}).score == 100
 
@@ -57,5 +66,6 @@ def test_a_thin_contract_says_so_itself_and_a_good_one_does_not() -> None:
     bare = replace(WORK, commits=(), files=(), hunks=())
     made = build(identity(), PAUSE, SessionRecord(agent="x"), bare)
     assert lint(made).score < BAR
+    assert any(loss.startswith(f"thin, {lint(made).score} of 100") for loss in made["losses"])
     assert any(loss.startswith("thin, ") and "no plan" in loss for loss in made["losses"])
     assert not any(loss.startswith("thin") for loss in GOOD["losses"])
