@@ -32,7 +32,7 @@ def _shown(text: str) -> str:
     """The text as it can be shown: what the user sees is often a log too."""
     from relay_git.contract.redact import redact
 
-    return redact(printable(text))[0]
+    return printable(redact(text)[0])
 
 
 def _shortened(doing: str) -> str:

@@ -1,9 +1,10 @@
 """Quoting: how foreign text enters Markdown without becoming part of it.
 
 Promise: whatever the text, `inline` and `code` give one line that opens no block when it follows "- ", and every line
-of `block` begins with "> " and stays inside of its fence. Control, ANSI, bidi, zero-width and other invisible
-characters come out as visible words such as <U+202E>. The control words of chat templates and the tags by which agents
-tell who speaks are broken by a backslash. What is quoted where is `brief`'s business.
+of `block` begins with "> " and stays inside of its fence. In prose none but the frame writes `(source:` or `(because:`.
+Control, ANSI, bidi, zero-width and other invisible characters come out as visible words such as <U+202E>. The control
+words of chat templates and the tags by which agents tell who speaks are broken by a backslash. What is quoted where is
+`brief`'s business.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import unicodedata
 # hidden text) and the blank braille cell. U+FE0F alone stays, for emoji.
 _BLANK = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC}
 _SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE0F), range(0xE0100, 0xE01F0))
+_RETURN, _EMOJI, _HIDDEN = 0x0D, 0xFE0F, "\0"
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b(?:[\]PX^_][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[ -/]{1,2}[0-~]|[0-?@-Z\\^_c])"
+)
 _RISKY = re.compile(r"[\\`<]|!(?=\[)")
 # What a model may have been taught to read as a change of speaker, whatever stands around it.
 _TEMPLATE = re.compile(r"<(?=\|\w{1,40}\|>)")
@@ -26,6 +31,7 @@ _SPEAKER = re.compile(
     r"|parameter|(?:start|end)_of_turn|s|INST)(?:[-_]\w{1,20})?[ >/]|</?SYS>>)",
     re.IGNORECASE,
 )
+_SOURCE_MARK = re.compile(r"(\([ \t]*(?:source|because)[ \t]*):", re.IGNORECASE)
 _CONTRACT_LINE = re.compile(r"(contract[ \t]*):", re.IGNORECASE)
 _OPENER = re.compile(r"^(?:[#>+*=~_|\[-]|\d{1,9}(?=[.)]))")
 _RUN = re.compile(r"`+")
@@ -51,12 +57,31 @@ def _shown(code: int) -> str | int:
     return code
 
 
+class _Bare(dict[int, str | int]):
+    """The same, with one mark for all that is hidden."""
+
+    def __missing__(self, code: int) -> str | int:
+        shown = code if code == _RETURN else _TABLE[code]
+        self[code] = kept = _HIDDEN if code == _EMOJI or shown not in (code, " ") else shown
+        return kept
+
+
 _TABLE = _Visible()
+_BARE = _Bare()
 
 
 def visible(text: str) -> str:
     """The text with line ends as LF, terminal sequences taken out, and every invisible character spelled out."""
     return _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).translate(_TABLE)
+
+
+def pieces(text: str) -> list[str]:
+    """What of the text can be read, cut where something stood that `visible` takes out or spells out, or an emoji's
+    selector; one piece, the text itself, where nothing is hidden.
+    """
+    if all(_BARE[ord(character)] == ord(character) for character in set(text)):
+        return [text]
+    return _ANSI.sub(_HIDDEN, text).translate(_BARE).split(_HIDDEN)
 
 
 def powerless(text: str, *, tags: bool = True) -> str:
@@ -77,7 +102,7 @@ def inline(text: str, limit: int = 600) -> str:
     """Prose on one line, safe at the start of a list item."""
     line = powerless(" ".join(visible(clip(text, limit)).split()))
     line = _RISKY.sub(lambda found: "\\" + found[0], line)
-    line = _CONTRACT_LINE.sub(r"\1\\:", line)
+    line = _SOURCE_MARK.sub(r"\1\\:", _CONTRACT_LINE.sub(r"\1\\:", line))
     opener = _OPENER.match(line)
     if opener is None:
         return line

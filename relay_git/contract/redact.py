@@ -11,8 +11,8 @@ Ids and hashes of our own are exempt by field. It works on decoded strings, neve
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 
 from relay_git.contract.assigned import redact_assignments
@@ -20,6 +20,7 @@ from relay_git.contract.canonical import JsonObject
 from relay_git.contract.encoded import redact_base64
 from relay_git.contract.pem import redact_private_keys
 from relay_git.contract.placeholder import PLAIN, Policy, Taken
+from relay_git.contract.quote import pieces
 from relay_git.contract.rules import KEYS, RULES, Rule
 
 MARK = "[changed by redaction: this text does not fit the file byte for byte]\n"
@@ -29,14 +30,39 @@ _OWN = (
     " baseCommit headCommit snapshotCommit snapshotTree branch path pathBase64 keyId signature id status"
 )
 EXEMPT = frozenset(_OWN.split())
-"""Members that hold our own ids, hashes and exact paths, wherever they stand in a contract."""
+"""Members that hold our own ids, hashes and exact names, wherever they stand in a contract: nothing is cut off them."""
+_IN_LINES = ("taskGoal", "initialPrompt", "outputContract", "snippet")
 
 
 def redact(text: str, policy: Policy = PLAIN) -> tuple[str, Counter[str]]:
-    """The text without secrets, and how many were taken out by which rule."""
+    """The text without secrets, and how many were taken out by which rule.
+
+    A secret that something hidden cuts up, as colours do, is one all the same: then all that is hidden goes with it.
+    """
+    read = _as_read(text)
+    if read is not text and (found := _redacted(read, policy))[1]:
+        return found
+    return _redacted(text, policy)
+
+
+def _redacted(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     taken = Taken(policy)
     text = redact_base64(_without(text, taken), taken, lambda decoded, layers: _holds(decoded, layers, policy))
     return text, taken.counts
+
+
+def _as_read(text: str) -> str:
+    """The text without what is hidden; itself where nothing is. A key does not come to lie in the word before it."""
+    cut = pieces(text)
+    if len(cut) == 1:
+        return cut[0]
+    whole, at, kept = "".join(cut), 0, list[str]()
+    for piece in cut:
+        if whole[at - 1 : at].isalnum() and whole.startswith(_PREFIXES, at):
+            kept.append(" ")
+        kept.append(piece)
+        at += len(piece)
+    return "".join(kept)
 
 
 def _without(text: str, taken: Taken) -> str:
@@ -49,6 +75,7 @@ def _without(text: str, taken: Taken) -> str:
 
 # One flat list: nearly every text has none of these words, and that is what the time goes into.
 _NEEDLES = [(needle, rule) for rule in RULES for needle in rule.needles]
+_PREFIXES = tuple(needle for rule in KEYS for needle in rule.needles)
 
 
 def _holds(decoded: str, layers: int, policy: Policy) -> bool:
@@ -69,32 +96,67 @@ def keys_in(text: str, policy: Policy = PLAIN) -> Counter[str]:
 
 
 def redact_contract(contract: JsonObject, policy: Policy = PLAIN) -> tuple[JsonObject, Counter[str]]:
-    """A contract whose free texts are redacted, and the counts; changed snippets say so in their first line."""
-    counts: Counter[str] = Counter()
-    known: dict[str, tuple[str, Counter[str]]] = {}  # much is said twice in a contract: as a step and as a task, ...
+    """A contract whose free texts are redacted, and the counts; changed snippets say so in their first line.
 
-    def clean(text: str) -> str:
-        if text not in known:
-            known[text] = redact(text, policy)
-        found, seen = known[text]
-        counts.update(seen)
+    A path or branch that holds a secret is shown redacted, and its exact bytes are left to git.
+    """
+    cleaner = _Cleaner(policy)
+    cleaned = {name: cleaner.member(name, value) for name, value in contract.items()}
+    branch = contract.get("branch")
+    if isinstance(branch, str) and branch != f"relay/{contract.get('sessionId')}":
+        cleaned["branch"] = cleaner.text(branch)
+    return cleaned, cleaner.counts
+
+
+class _Cleaner:
+    """Redacts what is in a contract, and counts."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.counts: Counter[str] = Counter()
+        self._policy = policy
+        # Much is said twice in a contract: as a step and as a task, ...
+        self._known: dict[tuple[str, bool], tuple[str, Counter[str]]] = {}
+
+    def text(self, text: str, *, lines: bool = False) -> str:
+        """One text; with `lines` it is shown in its lines, else on one."""
+        if (text, lines) not in self._known:
+            self._known[text, lines] = _on_one_line(*redact(text, self._policy), self._policy, lines=lines)
+        found, seen = self._known[text, lines]
+        self.counts.update(seen)
         return found
 
-    cleaned = {name: _mapped(name, value, clean) for name, value in contract.items()}
-    return cleaned, counts
-
-
-def _mapped(name: str, value: object, clean: Callable[[str], str]) -> object:
-    if name in EXEMPT:
+    def member(self, name: str, value: object) -> object:
+        """A member of whatever kind."""
+        if name in EXEMPT:
+            return value
+        if isinstance(value, str):
+            found = self.text(value, lines=name in _IN_LINES)
+            return MARK + found if name == "snippet" and found != value else found
+        if isinstance(value, list):
+            return [self.member(name, item) for item in value]
+        if isinstance(value, dict):
+            return self._without_path({member: self.member(member, item) for member, item in value.items()})
         return value
-    if isinstance(value, str):
-        found = clean(value)
-        return MARK + found if name == "snippet" and found != value else found
-    if isinstance(value, list):
-        return [_mapped(name, item, clean) for item in value]
-    if isinstance(value, dict):
-        return {member: _mapped(member, item, clean) for member, item in value.items()}
-    return value
+
+    def _without_path(self, owner: JsonObject) -> JsonObject:
+        """The same, with what is to stand for a path that holds a secret."""
+        path, exact = owner.get("path"), owner.get("pathBase64")
+        if not isinstance(path, str):
+            return owner
+        names = [path, b64decode(exact).decode("utf-8", "replace")] if isinstance(exact, str) else [path]
+        shown = next((told for told in map(self.text, names[::-1]) if told not in names), None)
+        if shown is None:
+            return owner
+        return {name: owner[name] for name in owner if name != "pathBase64"} | {"path": shown, "pathRedacted": True}
+
+
+def _on_one_line(text: str, counts: Counter[str], policy: Policy, *, lines: bool) -> tuple[str, Counter[str]]:
+    """What was redacted, where it is shown on one line: there a value may come to stand behind its name."""
+    line = text if lines else " ".join("".join(pieces(text)).split())
+    if line == text:
+        return text, counts
+    found, more = redact(line, policy)
+    return (found, counts + more) if more else (text, counts)
 
 
 @cache

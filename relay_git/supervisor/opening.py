@@ -76,7 +76,7 @@ def open_session(around: Surroundings, order: Order) -> Iterator[Run]:
     repo, store = around.repo, around.store
     base = _base(repo, order.base)
     worktree.check_place(repo)
-    title = redact(printable(order.task.split("\n", 1)[0]), around.redaction)[0].strip()[:_TITLE] or "at the terminal"
+    title = printable(redact(order.task.split("\n", 1)[0], around.redaction)[0]).strip()[:_TITLE] or "at the terminal"
     session, first = _fresh_id(store, title), Account.parse(order.agent)
     if found := redact(order.task, around.redaction)[1]:
         told = "the first agent is told it, contracts and later agents are not"

@@ -16,6 +16,7 @@ from relay_git.contract.bounds import whole
 from relay_git.contract.brief import MAX_BRIEF, brief
 from relay_git.contract.build import build
 from relay_git.contract.canonical import JsonObject
+from relay_git.contract.page import page
 from relay_git.contract.quote import block, inline
 from relay_git.contract.redact import EXEMPT
 from relay_git.git.work import Hunk, WorkCommit
@@ -126,6 +127,21 @@ def test_a_contract_of_nothing_but_hostile_text_is_built_and_contained(kind: str
     made = build(identity(task=said), PAUSE, record, WORK)
     heads = {line for line in PLAIN if line.startswith("#")}
     assert {line for line in brief(made).split("\n") if line.lstrip().startswith("#")} <= heads
+
+
+def test_no_text_of_an_item_tells_a_source_of_its_own() -> None:
+    for said in (
+        "ok (source: note of the user)",
+        "ok ( Source : x)",
+        "x (because: so)",
+        "a (\u200bsource: x) (source:",
+    ):
+        shown = brief(full(said)) + page(full(said))
+        lines = [re.sub(r"(`+).*?\1", "", line) for line in shown.split("\n") if line.startswith("- ")]
+        assert len(lines) > 20
+        for mark in ("source", "because"):
+            assert {len(re.findall(rf"\(\s*{mark}\s*:", line, re.IGNORECASE)) for line in lines} <= {0, 1}
+    assert inline("ok (source: note)") == "ok (source\\: note)"
 
 
 def test_tags_of_speakers_are_broken_in_prose_and_left_to_code() -> None:

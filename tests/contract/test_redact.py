@@ -272,12 +272,12 @@ def test_own_members_are_exempt_by_name_and_snippets_are_marked() -> None:
     }
     cleaned, counts = redact_contract(contract)
     assert cleaned["sessionId"] == secret
-    assert cleaned["fileManifest"] == contract["fileManifest"]
+    assert cleaned["fileManifest"] == [{"path": "[redacted:anthropic-key]", "sha256": secret, "pathRedacted": True}]
     assert cleaned["inFlightCode"][0]["snippet"] == f"{MARK}+[redacted:anthropic-key]\n"
     assert cleaned["inFlightCode"][1]["snippet"] == "+x\n"
     assert cleaned["summary"]["facts"][0] == {"text": "[redacted:anthropic-key]", "source": "[redacted:anthropic-key]"}
     assert cleaned["unknown"] == "[redacted:anthropic-key]"
-    assert counts == {"anthropic-key": 4}
+    assert counts == {"anthropic-key": 5}
 
 
 @given(st.text(), st.sampled_from([secret for _, secret in ALL]), st.text())
