@@ -41,6 +41,8 @@ def form_named(name: str) -> Format:
 
 def export(word: str | None, form: Format, key_file: Path | None) -> int:
     """Print a contract, after verifying it; nothing but its bytes is written, so that a file holds what is signed."""
+    if key_file is not None and form in (Format.JSON, Format.MD):
+        raise UserError(f"{form} holds the contract as it is signed: no key is used", hint=f"--format {form}")
     contract = verified(word).contract
     match form:
         case Format.JSON:
@@ -50,7 +52,7 @@ def export(word: str | None, form: Format, key_file: Path | None) -> int:
         case Format.DSSE:
             text = json.dumps(dsse.sealed(contract, _own_key(key_file)), indent=2) + "\n"
         case Format.RELAY_V2:
-            text = relay_v2.written(relay_v2.exported(contract, _foreign_key(key_file)))
+            text = relay_v2.written(relay_v2.exported(contract, _foreign_keys(key_file)[0]))
         case _:
             assert_never(form)
     sys.stdout.buffer.write(text.encode())
@@ -97,7 +99,7 @@ def _enveloped(envelope: JsonObject, key_file: Path | None) -> JsonObject:
 
 def _theirs(data: bytes, key_file: Path | None) -> JsonObject:
     contract = relay_v2.parse(data)
-    if not relay_v2.verifies(contract, _foreign_key(key_file)):
+    if not any(relay_v2.verifies(contract, key) for key in _foreign_keys(key_file)):
         raise SignatureRefused(
             "the contract does not verify: the signature is not this key's", hint="--key-file .relay/.signing-key"
         )
@@ -114,16 +116,23 @@ def _own_key(key_file: Path | None) -> Key:
         raise UserError(f"{_named(key_file)} is no key of git relay", hint=".git/relay/key has one") from error
 
 
-def _foreign_key(key_file: Path | None) -> bytes:
-    """The whole content of the file, as the other tool takes it; without a file this repository's key."""
+def _foreign_keys(key_file: Path | None) -> tuple[bytes, ...]:
+    """The whole content of the file, as the other tool takes it; without a file this repository's key.
+
+    A key file of git relay holds its key in hex: what is signed by the one is verified by the other, too.
+    """
     if key_file is None:
-        return load(context.open_repo()[0]).secret
+        own = load(context.open_repo()[0]).secret
+        return own, own.hex().encode() + b"\n"
     data = _read(key_file)
     if len(data) < relay_v2.LEAST_KEY:
         raise UserError(
             f"a key of Relay has at least {relay_v2.LEAST_KEY} bytes", hint="--key-file .relay/.signing-key"
         )
-    return data
+    try:
+        return data, Key(bytes.fromhex(data.decode("ascii").strip())).secret
+    except (ValueError, Malformed):
+        return (data,)
 
 
 def _glance(data: bytes) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def answer(word: str, text: str, to: str | None, questions: list[int], *, rule: 
             f"the session {session} is {entry.state}: nobody is asked",
             hint=f"git relay note constraint ... -s {session}",
         )
+    if to is not None:
+        context.account_named(to)  # before anything is kept: what is refused is typed again
     kind = Kind.CONSTRAINT if rule else Kind.DECISION
     still, answered = _asked(session, questions) if entry.contract_id else (0, ())
     noting.append(

@@ -75,8 +75,17 @@ def test_a_key_from_a_file_signs_and_verifies_and_another_does_not(place: Path, 
     assert relay(place, "import", file).returncode == 3
 
 
+def test_our_key_file_verifies_what_our_key_has_signed_and_the_other_way_round(place: Path) -> None:
+    key = place / ".git" / "relay" / "key"
+    for options in ((), ("--key-file", key)):
+        out = relay(place, "export", "--format", "relay-v2", *options).stdout
+        assert relay(place, "import", "-", stdin=out).returncode == 0
+        assert relay(place, "import", "-", "--key-file", key, stdin=out).returncode == 0
+
+
 def test_what_makes_no_sense_is_refused_with_a_hint(place: Path, tmp_path: Path) -> None:
     assert relay(place, "export", "--format", "smoke").returncode == 2
+    assert relay(place, "export", "--key-file", tmp_path / "missing").returncode == 2
     assert relay(place, "import", tmp_path / "missing").returncode == 2
     junk = relay(place, "import", "-", stdin=b"\x00\xff")
     assert junk.returncode == 3

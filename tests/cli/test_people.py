@@ -45,7 +45,7 @@ def test_a_person_is_asked_and_the_answer_reaches_the_next_agent(repo, relay, de
 
 
 def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay, demo) -> None:
-    wordy = f"Which tax holds for {'a very ' * 300} long name, with {SECRET}?"
+    wordy = f"Which tax holds for {'a very ' * 1100} long name, with {SECRET}?"
     commit = shell("git", "commit", "-q", "--allow-empty", "-m", f"Ask\n\nRelay-Question: {wordy}")
     asks = [shell("git-relay", "note", "question", text) for text in ("Ship it?", "Which colour?")]
     # An agent cannot answer for the user.
@@ -61,6 +61,7 @@ def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay
     assert "1. Which colour?" in relay("handoff", session, "--to", "human", cwd=repo.path).stdout
     vague = relay("answer", session, "in general, be quick", cwd=repo.path)
     assert "3 questions stay open: --question NUMBER says which this answers" in vague.stderr
+    assert relay("answer", session, "not kept", "--to", "nobody", cwd=repo.path).rc == 2
     wrong = relay("answer", session, "yes", "--question", "4", cwd=repo.path)
     assert wrong.rc == 2
     assert "there is no open question 4: 3 are numbered on the page" in wrong.stderr
