@@ -232,7 +232,10 @@ class Claude:
         """The session in this file, by its records; a folder has those of its files."""
         if path.is_dir():
             return tuple(f.native_id for f in sorted(shelf.files(path, 0, _id_in_name), key=lambda f: f.modified))
-        ids = (jsonl.text(record.get("sessionId")) for record in shelf.head(path) if "parentUuid" in record)
+        records = [record for record in shelf.head(path) if "parentUuid" in record]
+        if any("provenance" in record for record in records):  # Qwen Code's are like ours, and have this
+            return ()
+        ids = (jsonl.text(record.get("sessionId")) for record in records)
         return tuple(filter(None, ids))[:1]
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:

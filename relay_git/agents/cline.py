@@ -134,7 +134,8 @@ class Cline:
         """The session in this folder, or those in the folders in it."""
         folder = path if path.is_dir() else path.parent
         if _files(folder):
-            return (folder.name,)
+            of_it = path == folder or path in [*_paths(folder, _session_files), *_paths(folder, _task_files)]
+            return (folder.name,) if of_it else ()
         inside = [*shelf.folders(folder, _session_files), *shelf.folders(folder, _task_files)]
         return tuple(dict.fromkeys(found.native_id for found in sorted(inside, key=lambda found: found.modified)))
 
@@ -166,7 +167,9 @@ def _paths(folder: Path, names: Callable[[str], tuple[str, ...]]) -> list[Path]:
 
 
 def _files(folder: Path) -> bool:
-    return any(map(shelf.is_regular, (*_paths(folder, _session_files), *_paths(folder, _task_files)[:2])))
+    # Continue's folder "sessions" has an index that is named like it.
+    own = [] if folder.name == "sessions" else _paths(folder, _session_files)
+    return any(map(shelf.is_regular, (*own, *_paths(folder, _task_files)[:2])))
 
 
 def _data(env: Mapping[str, str]) -> Path:

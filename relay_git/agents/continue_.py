@@ -112,7 +112,7 @@ class Continue:
         """The session in this file, or those in the files of this folder."""
         if path.is_dir():
             return tuple(f.native_id for f in sorted(shelf.files(path, 0, _id_in_name), key=lambda f: f.modified))
-        known = (name in ("sessionId", "workspaceDirectory") for name, _ in Document(path, ["history"]))
+        known = (name in ("workspaceDirectory", "history") for name, _ in Document(path, ["history"]))
         return (path.stem,) if any(known) else ()
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:

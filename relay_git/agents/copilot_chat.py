@@ -53,8 +53,9 @@ class CopilotChat:
         if path.name == DATABASE:
             return tuple(jsonl.text(session.get("sessionId")) for session in _oldest(path)[0])
         if path.suffix == ".jsonl":
-            return (path.stem,) if any("kind" in record for record in shelf.head(path)[:1]) else ()
-        known = (name in ("sessionId", "requests") for name, _ in Document(path, ["requests"]))
+            begun = any(type(record.get("kind")) is int for record in shelf.head(path)[:1])
+            return (path.stem,) if begun else ()
+        known = (name in ("requests", "requesterUsername") for name, _ in Document(path, ["requests"]))
         return (path.stem,) if any(known) else ()
 
     def follow(self, path: Path, native_id: str, worktree: Path) -> Following:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from relay_git.agents import TOOLS
 from relay_git.session import LimitKind, PlanStatus, SessionRecord, Usage
+from tests.agents.recordings import DATA
 from tests.agents.samples import GOAL, SAMPLES, Sample
 from tests.agents.test_reader_properties import VALUES, mutated, sane
 
@@ -236,3 +237,17 @@ def test_a_session_that_is_taken_away_stays_as_it_was_last_read(name: str, tmp_p
     following.poll()
     assert following.record().prompts == known.prompts
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "qwen"])
+def test_a_file_that_was_sent_from_elsewhere_is_taken_for_its_tools_own(agent: str, tmp_path: Path) -> None:
+    file = next(f for f in sorted((DATA / agent / "normal").rglob("*.jsonl")) if f.name != "stdout.jsonl")
+    copy = tmp_path / (file.name if agent == "gemini" else "sent.jsonl")
+    shutil.copy(file, copy)
+    assert [name for name, tool in TOOLS.items() if tool.sessions(copy)] == [agent]
+
+
+@EVERY
+def test_no_other_tool_takes_a_sample_for_its_own(name: str, tmp_path: Path) -> None:
+    sample = fresh(name, tmp_path)
+    assert [tool for tool, one in TOOLS.items() if one.sessions(sample.entry)][:1] == [sample.tool]
