@@ -16,10 +16,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PROMPT_CHARS, MAX_TEXT_CHARS, Draft, cut, plus
+from relay_git.agents.draft import MAX_PROMPT_CHARS, MAX_TEXT_CHARS, Draft, cut, plus
 from relay_git.agents.refusal import refusal
 from relay_git.agents.transcript import Follower
-from relay_git.session import Command, LimitKind, LimitNotice, SessionRecord, Usage
+from relay_git.session import LimitKind, LimitNotice, SessionRecord, Usage
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
 _SAID = re.compile(r"#### ?(.*?) {2}")
@@ -214,7 +214,7 @@ class AiderReader:
         elif said.startswith(_APPLIED):
             draft.touch(said.removeprefix(_APPLIED))
         elif word == "Running" and rest:
-            draft.ran(Command(cut(rest, MAX_COMMAND_CHARS), None, None))
+            draft.ran(rest, None)
         elif word == "Aider" and rest.startswith("v"):
             draft.version = rest[1:]
         elif word == "Model:" or said.startswith("Main model: "):

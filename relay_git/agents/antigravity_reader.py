@@ -10,11 +10,11 @@ from collections import OrderedDict
 from pathlib import Path
 
 from relay_git.agents import jsonl
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plus
+from relay_git.agents.draft import MAX_PLAN, Draft, cut, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
-from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
+from relay_git.session import PlanItem, PlanStatus, SessionRecord, Usage
 
 _REQUEST = re.compile(r"<USER_REQUEST>(.*?)(?:</USER_REQUEST>|\Z)", re.S)
 _MODEL = re.compile(r"`Model Selection` from .{1,100}? to (.{1,100}?)\.(?:\s|$)")
@@ -113,8 +113,7 @@ class AntigravityReader:
         command = jsonl.text(call.get("command"))
         if command:
             found = _EXITED.search(output)
-            code = int(found[1]) if found else None
-            self._draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output)))
+            self._draft.ran(command, int(found[1]) if found else None, output)
 
     def _refused(self, said: str) -> None:
         self._draft.turn_complete = False

@@ -18,19 +18,11 @@ from typing import NamedTuple
 
 from relay_git.agents import jsonl, meters
 from relay_git.agents.claude_limits import message_text, transcript_notice
-from relay_git.agents.draft import (
-    MAX_COMMAND_CHARS,
-    MAX_PLAN,
-    Draft,
-    Mark,
-    Remembered,
-    cut,
-    excerpt,
-    plan_status,
-)
+from relay_git.agents.draft import MAX_PLAN, Draft, Mark, cut, plan_status
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
-from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
+from relay_git.agents.remembered import Remembered
+from relay_git.session import PlanItem, PlanStatus, SessionRecord, Usage
 
 SYNTHETIC = "<synthetic>"
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
@@ -247,7 +239,7 @@ class ClaudeReader:
         if call is None:
             return
         if call.name == "Bash":
-            self._draft.ran(_command(call.target, block, outcome))
+            self._draft.ran(call.target, *_outcome(block, outcome))
         elif call.name in ("TaskCreate", "TaskUpdate") and block.get("is_error") is not True:
             self._task(call, jsonl.record(jsonl.record(outcome).get("task")))
 
@@ -276,7 +268,8 @@ def _said_by_human(record: Record) -> bool:
     return record.get("promptSource") != "system" and origin in (None, "human")
 
 
-def _command(command: str, block: Record, outcome: object) -> Command:
+def _outcome(block: Record, outcome: object) -> tuple[int | None, str]:
+    """The exit code of a command, where it is told, and what it printed."""
     code: int | None = None
     if isinstance(outcome, dict):
         output = jsonl.text(outcome.get("stdout")) + jsonl.text(outcome.get("stderr"))
@@ -290,7 +283,7 @@ def _command(command: str, block: Record, outcome: object) -> Command:
         number = first.removeprefix(_EXIT)
         if first.startswith(_EXIT) and number.isascii() and number.isdigit() and len(number) < 6:
             code, output = int(number), rest
-    return Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output))
+    return code, output
 
 
 def _result_text(block: Record) -> str:

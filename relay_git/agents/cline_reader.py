@@ -13,12 +13,12 @@ import re
 from pathlib import Path
 
 from relay_git.agents import jsonl
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plus
+from relay_git.agents.draft import Draft, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Document
-from relay_git.session import Command, SessionRecord, Usage
+from relay_git.session import SessionRecord, Usage
 
 _INPUT = re.compile(r"<user_input[^>]*>(.*?)(?:</user_input>|\Z)", re.S)
 _EDITS = (
@@ -88,7 +88,7 @@ class Conversation:
         failed = block.get("is_error") is True or any(result.get("success") is False for result in results)
         self.draft.returned(call, ok=not failed)
         for number, command in enumerate(self._commands.pop(call, [])):
-            self.draft.ran(_ran(command, results[number] if number < len(results) else {}))
+            self.draft.ran(command, *_outcome(results[number] if number < len(results) else {}))
 
 
 def read_session(folder: Path, worktree: Path) -> tuple[SessionRecord, bool]:
@@ -163,9 +163,8 @@ def _commands(given: Record) -> list[str]:
     return [command for command in (*said, jsonl.text(given.get("command"))) if command]
 
 
-def _ran(command: str, result: Record) -> Command:
-    output = jsonl.text(result.get("result"))
+def _outcome(result: Record) -> tuple[int | None, str | None]:
+    """The exit code of a command, where it is told, and what it printed."""
     found = _EXITED.search(jsonl.text(result.get("error")))
     code = int(found[1]) if found else 0 if result.get("success") is True else None
-    known = jsonl.sha256(output) if result else None
-    return Command(cut(command, MAX_COMMAND_CHARS), code, known, excerpt(output))
+    return code, jsonl.text(result.get("result")) if result else None

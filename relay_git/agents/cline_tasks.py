@@ -14,12 +14,12 @@ from pathlib import Path
 
 from relay_git.agents import jsonl, shelf
 from relay_git.agents.cline_reader import Conversation
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plan_status, plus
+from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, plan_status, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.rewritten import Document
-from relay_git.session import Command, PlanItem, PlanStatus, SessionRecord, Usage
+from relay_git.session import PlanItem, PlanStatus, SessionRecord, Usage
 
 UI, API, ABOUT, HISTORY = "ui_messages.json", "api_conversation_history.json", "task_metadata.json", "history_item.json"
 _EDITED = ("newFileCreated", "editedExistingFile", "appliedDiff", "fileDeleted", "insertContent", "searchAndReplace")
@@ -142,8 +142,7 @@ class _Screen:
 
     def _end_command(self) -> None:
         if self._command:
-            digest = jsonl.sha256(self._output) if self._output else None
-            self._draft.ran(Command(cut(self._command, MAX_COMMAND_CHARS), None, digest, excerpt(self._output)))
+            self._draft.ran(self._command, None, self._output or None)
         self._command = self._output = ""
 
 

@@ -21,18 +21,16 @@ from pathlib import Path
 from relay_git.agents import jsonl, meters
 from relay_git.agents.codex_limits import rollout_notice
 from relay_git.agents.draft import (
-    MAX_COMMAND_CHARS,
     MAX_FILES,
     MAX_PROMPT_CHARS,
     MAX_PROMPTS,
     Draft,
     cut,
-    excerpt,
     plan_status,
 )
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
-from relay_git.session import Command, PlanItem, SessionRecord, Usage
+from relay_git.session import PlanItem, SessionRecord, Usage
 
 # How texts begin that Codex itself puts in as the user's words.
 _NOT_SAID = (
@@ -257,8 +255,7 @@ class CodexReader:
         shell = len(words) == 3 and words[1] in ("-lc", "-c")
         command = words[2] if shell else shlex.join(words) if words else jsonl.text(given)
         printed = jsonl.text(run.get("aggregated_output")) or jsonl.text(output)
-        code = jsonl.integer(run.get("exit_code"))
-        self._draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(printed), excerpt(printed)))
+        self._draft.ran(command, jsonl.integer(run.get("exit_code")), printed)
 
     def _changed(self, change: Record) -> None:
         self._event_files = True

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from relay_git.agents import jsonl
 from relay_git.agents.cline_tasks import checklist
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plus
+from relay_git.agents.draft import Draft, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.rewritten import Document
-from relay_git.session import Command, SessionRecord, Usage
+from relay_git.session import SessionRecord, Usage
 
 INDEX = "sessions.json"
 _EDITS = (
@@ -112,17 +112,17 @@ def _call(draft: Draft, state: Record) -> None:
     draft.returned(call, ok=_ENDS[status])
     output = "\n".join(jsonl.text(part.get("content")) for part in jsonl.records(state.get("output")))
     if name in _COMMANDS:
-        draft.ran(_ran(name, _target(given), output, done=status == "done"))
+        draft.ran(_target(given), *_outcome(name, output, done=status == "done"))
     elif name == "Checklist":
         draft.set_plan(checklist(jsonl.text(given.get("checklist"))))
 
 
-def _ran(name: str, command: str, output: str, *, done: bool) -> Command:
+def _outcome(name: str, output: str, *, done: bool) -> tuple[int | None, str]:
+    """The exit code of a command, where it is told, and what it printed."""
     found = _EXITED.search(output) if name != "Bash" or not done else None
     code = int(found[1] or found[2]) if found else 0 if done and name == "Bash" else None
     # The CLI puts a sentence of its own before what a command that failed has printed.
-    printed = output[found.end() :] if found and found[1] else output
-    return Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(printed), excerpt(printed))
+    return code, output[found.end() :] if found and found[1] else output
 
 
 def _name(call: Record) -> str:

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from relay_git.agents import jsonl
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_TEXT_CHARS, Draft, cut, excerpt, plan_status, plus
+from relay_git.agents.draft import MAX_TEXT_CHARS, Draft, cut, plan_status, plus
 from relay_git.agents.editors import local_path
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
-from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
+from relay_git.session import LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
 
 # Whole copies of what the model was sent, by far the most of a session.
 _HEAVY = {"renderedUserMessage", "renderedGlobalContext", "toolCallResults", "codeBlocks", "variableData", "agent"}
@@ -158,9 +158,7 @@ def _tool(draft: Draft, part: Record, call: str) -> None:
     if command and part.get("isComplete") is True:
         state = jsonl.record(about.get("terminalCommandState"))
         output = jsonl.text(jsonl.record(about.get("terminalCommandOutput")).get("text"))
-        digest = jsonl.sha256(output) if output else None
-        code = jsonl.integer(state.get("exitCode"))
-        draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, digest, excerpt(output)))
+        draft.ran(command, jsonl.integer(state.get("exitCode")), output or None)
     if about.get("kind") == "todoList":
         draft.set_plan(_plan(about.get("todoList")))
 

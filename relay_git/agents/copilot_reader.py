@@ -13,13 +13,13 @@ from datetime import datetime
 from pathlib import Path
 
 from relay_git.agents import jsonl, meters
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_PLAN, Draft, cut, excerpt, plan_status, plus
+from relay_git.agents.draft import MAX_PLAN, Draft, cut, plan_status, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
 from relay_git.agents.sqlite import Database, Mirror
 from relay_git.agents.transcript import Follower
-from relay_git.session import Command, LimitNotice, PlanItem, SessionRecord, Usage
+from relay_git.session import LimitNotice, PlanItem, SessionRecord, Usage
 
 _SHELLS = ("bash", "shell", "powershell")
 
@@ -137,7 +137,7 @@ class CopilotReader:
             result = jsonl.record(data.get("result"))
             output = jsonl.text(result.get("content")) or jsonl.text(jsonl.record(data.get("error")).get("message"))
             code = jsonl.integer(jsonl.record(data.get("shellExecution")).get("exitCode"))
-            draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output)))
+            draft.ran(command, code, output)
 
 
 class CopilotFollower:

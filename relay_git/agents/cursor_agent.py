@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relay_git.agents import jsonl, shelf, sqlite
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status
+from relay_git.agents.draft import Draft, cut, plan_status
 from relay_git.agents.jsonl import Record
 from relay_git.agents.rewritten import Document
 from relay_git.agents.sqlite import Database, Value
-from relay_git.session import Command, PlanItem, SessionRecord
+from relay_git.session import PlanItem, SessionRecord
 
 STORE, SIDECAR = "store.db", "meta.json"
 _QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.S)
@@ -125,9 +125,7 @@ class AgentReader:
         command = self._commands.pop(call, "")
         if command:
             found = _EXITED.search(output or "")
-            digest = None if output is None else jsonl.sha256(output)
-            code = int(found[1]) if found else None
-            self.draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, digest, excerpt(output or "")))
+            self.draft.ran(command, int(found[1]) if found else None, output)
 
 
 def read_store(path: Path, worktree: Path) -> tuple[SessionRecord, bool]:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from relay_git.agents import jsonl, sqlite
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, cut, excerpt, plan_status, plus
+from relay_git.agents.draft import Draft, cut, plan_status, plus
 from relay_git.agents.editors import local_path
 from relay_git.agents.jsonl import Record
 from relay_git.agents.refusal import refusal
 from relay_git.agents.sqlite import Database, Value
-from relay_git.session import Command, PlanItem, SessionRecord, Usage
+from relay_git.session import PlanItem, SessionRecord, Usage
 
 DATABASE = "state.vscdb"
 _ONE = "SELECT value FROM cursorDiskKV WHERE key = ?"
@@ -153,7 +153,7 @@ def _tool(draft: Draft, bubble: str, tool: Record) -> None:
         output = jsonl.text(result.get("output"))
         code = jsonl.integer(result.get("exitCode"))
         code = code if code is not None else jsonl.integer(result.get("exitCodeV2"))
-        draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output)))
+        draft.ran(command, code, output)
     if name.startswith("todo"):
         draft.set_plan(_plan(given.get("todos")) or list(draft.plan))
 

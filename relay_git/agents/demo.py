@@ -36,12 +36,12 @@ from relay_git.agents.agent import (
     Unsupported,
     is_plain,
 )
-from relay_git.agents.draft import MAX_COMMAND_CHARS, MAX_DOING, Draft, cut, excerpt, plan_status
+from relay_git.agents.draft import MAX_DOING, Draft, cut, plan_status
 from relay_git.agents.homes import home
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.transcript import Follower
-from relay_git.session import Command, LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
+from relay_git.session import LimitKind, LimitNotice, PlanItem, SessionRecord, Usage
 
 PROGRAM = "relay_git.agents.demo_agent"
 TUI_PROGRAM = "relay_git.agents.demo_tui"
@@ -214,9 +214,8 @@ class DemoReader:
         command = jsonl.text(record.get("command"))
         if command:
             output = jsonl.text(record.get("output"))
-            digest = jsonl.text(record.get("outputSha256")) or jsonl.sha256(output)
-            code = jsonl.integer(record.get("exitCode"))
-            self._draft.ran(Command(cut(command, MAX_COMMAND_CHARS), code, digest, excerpt(output)))
+            code, digest = jsonl.integer(record.get("exitCode")), jsonl.text(record.get("outputSha256"))
+            self._draft.ran(command, code, output, digest)
 
 
 def _id_in_name(name: str) -> str:

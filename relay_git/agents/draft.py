@@ -7,17 +7,15 @@ in the record's `losses`. A reader puts in what it understood, in its order; onl
 from __future__ import annotations
 
 import os
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
 
 from relay_git.agents import jsonl
 from relay_git.agents.jsonl import Record
+from relay_git.agents.ran import Ran
 from relay_git.session import Command, LimitNotice, PlanItem, PlanStatus, QuotaReading, SessionRecord, ToolCall, Usage
-
-V = TypeVar("V")
 
 MAX_PROMPTS = 200
 MAX_PROMPT_CHARS = 262_144
@@ -27,13 +25,12 @@ MAX_ALL_CHARS = 1_000_000
 MAX_PLAN = 500
 MAX_COMMANDS = 500
 MAX_COMMAND_CHARS = 4_096
-MAX_EXCERPT_CHARS = 400
+MAX_TARGET_CHARS = 400
 MAX_FILES = 5_000
 MAX_PENDING = 200
 MAX_CALLS = 200
 _UTC_TIME = len("2026-01-01T00:00:00.000Z")
 MAX_LIMITS = 50
-MAX_REMEMBERED = 20_000
 MAX_NAME_CHARS = 1_024
 MAX_DOING = 2_000  # more than is shown: a secret that is cut in two is not known for one any more
 
@@ -41,12 +38,6 @@ MAX_DOING = 2_000  # more than is shown: a secret that is cut in two is not know
 def cut(value: str, most: int) -> str:
     """At most this many characters, with an ellipsis as the last where something was cut."""
     return value if len(value) <= most else value[: most - 1] + "…"
-
-
-def excerpt(output: str) -> str:
-    """The end of an output: that is where commands say how they fared."""
-    tail = output.strip()
-    return tail if len(tail) <= MAX_EXCERPT_CHARS else "…" + tail[1 - MAX_EXCERPT_CHARS :]
 
 
 def plan_status(word: str) -> PlanStatus:
@@ -80,16 +71,6 @@ def minus(one: Usage, other: Usage) -> Usage:
         max(one.cache_read - other.cache_read, 0),
         max(one.cache_write - other.cache_write, 0),
     )
-
-
-class Remembered(OrderedDict[str, V]):
-    """The newest keys of a stream with a value each."""
-
-    def put(self, key: str, value: V) -> None:
-        """Remember a key; the oldest goes when there are too many."""
-        self[key] = value
-        if len(self) > MAX_REMEMBERED:
-            self.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +124,8 @@ class Draft:
     texts: deque[str] = field(default_factory=deque)
     texts_seen: int = 0
     _texts_chars: int = 0
-    commands: deque[Command] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
+    commands: deque[Command] = field(default_factory=deque)
+    _ran: deque[Ran | Command] = field(default_factory=deque)  # what came since the last record
     commands_seen: int = 0
     files: dict[str, None] = field(default_factory=dict)
     pending: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -242,9 +224,12 @@ class Draft:
             self.lose(f"a plan was cut to {MAX_PLAN} items")
         self.plan = tuple(plan[:MAX_PLAN])
 
-    def ran(self, command: Command) -> None:
-        """Add a command; the newest are kept."""
-        self.commands.append(command)
+    def ran(self, command: str, code: int | None, output: str | None = None, digest: str = "") -> None:
+        """Add a command; the newest are kept. `output` is None where it is not known, `digest` is that of all of it."""
+        ran = Ran(cut(command, MAX_COMMAND_CHARS), code, output, digest)
+        if len(self.commands) + len(self._ran) == MAX_COMMANDS:
+            (self.commands or self._ran).popleft()
+        self._ran.append(ran if len(output or "") <= MAX_KEPT_CHARS else ran.told())
         self.commands_seen += 1
 
     def touch(self, path: str) -> None:
@@ -276,7 +261,7 @@ class Draft:
         if len(self.pending) >= MAX_PENDING:
             self.lose(f"only the first {MAX_PENDING} tool calls without a result are named")
             return
-        self.pending[call] = cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_EXCERPT_CHARS)
+        self.pending[call] = cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_TARGET_CHARS)
 
     def returned(self, call: str, *, ok: bool | None) -> None:
         """A tool call has its result; None where the tool does not tell whether it went well."""
@@ -340,8 +325,8 @@ class Draft:
         if mark.prompts == 0:
             self.abandoned.extend(self.prompts)
             self.prompts.clear()
-        while self.commands and self.commands_seen > mark.commands:
-            self.commands.pop()
+        while (newest := self._ran or self.commands) and self.commands_seen > mark.commands:
+            newest.pop()
             self.commands_seen -= 1
         while self.texts and self.texts_seen > mark.texts:
             self._texts_chars -= len(self.texts.pop())
@@ -355,6 +340,8 @@ class Draft:
     def record(self) -> SessionRecord:
         """Everything so far, as it can be handed on."""
         self._settle_times()
+        self.commands.extend(ran if isinstance(ran, Command) else ran.told() for ran in self._ran)
+        self._ran.clear()
         return SessionRecord(
             agent=self.agent,
             native_id=cut(self.native_id, MAX_NAME_CHARS),

@@ -15,19 +15,17 @@ from pathlib import Path
 
 from relay_git.agents import jsonl
 from relay_git.agents.draft import (
-    MAX_COMMAND_CHARS,
     MAX_PROMPTS,
     Draft,
     Mark,
-    Remembered,
     cut,
-    excerpt,
     minus,
     plan_status,
     plus,
 )
 from relay_git.agents.jsonl import Record
-from relay_git.session import Command, PlanItem, SessionRecord, Usage
+from relay_git.agents.remembered import Remembered
+from relay_git.session import PlanItem, SessionRecord, Usage
 
 _EDITS = ("write_file", "replace", "edit")
 # What the CLI itself puts in as the user's words, in front of them or alone.
@@ -176,9 +174,7 @@ class GeminiReader:
         self._calls.put(key, 1)
         draft.returned(key, ok=status == "success")
         if name == "run_shell_command":
-            draft.ran(
-                shell_command(jsonl.text(given.get("command")), _response(call.get("result")), status == "success")
-            )
+            draft.ran(jsonl.text(given.get("command")), *outcome(_response(call.get("result")), status == "success"))
         elif name == "write_todos":
             plan = [
                 PlanItem(cut(jsonl.text(item.get("description")), 2_000), plan_status(jsonl.text(item.get("status"))))
@@ -189,12 +185,12 @@ class GeminiReader:
             draft.use_skill(jsonl.text(given.get("name")))
 
 
-def shell_command(command: str, printed: str, ok: bool) -> Command:
-    """A command out of the text that the model is shown of it; a code is only named where it is not 0."""
+def outcome(printed: str, ok: bool) -> tuple[int | None, str]:
+    """A command's exit code and output, out of the text that the model is shown; a code is named where it is not 0."""
     codes = _EXIT.findall(printed)
     output = found[1] if (found := _OUTPUT.search(printed)) else printed
     code = int(codes[-1]) if codes else 0 if ok else None
-    return Command(cut(command, MAX_COMMAND_CHARS), code, jsonl.sha256(output), excerpt(output))
+    return code, output
 
 
 def _response(result: object) -> str:

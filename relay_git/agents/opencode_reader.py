@@ -13,11 +13,11 @@ import re
 from pathlib import Path
 
 from relay_git.agents import jsonl
-from relay_git.agents.draft import MAX_COMMAND_CHARS, Draft, Mark, cut, excerpt, plan_status, plus
+from relay_git.agents.draft import Draft, Mark, cut, plan_status, plus
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import Moment
 from relay_git.agents.opencode_limits import error_notice
-from relay_git.session import Command, PlanItem, SessionRecord, Usage
+from relay_git.session import PlanItem, SessionRecord, Usage
 
 # `opencode run` puts quotes around an argument that holds a blank, and keeps them in the prompt.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*\s(?:[^"\\]|\\.)*)"', re.S)
@@ -154,8 +154,7 @@ class OpencodeReader:
         elif name in _SHELLS and status in ("completed", "error"):
             about = jsonl.record(state.get("metadata"))
             output = jsonl.text(about.get("output")) or jsonl.text(state.get("output"))
-            command = cut(jsonl.text(given.get("command")), MAX_COMMAND_CHARS)
-            draft.ran(Command(command, jsonl.integer(about.get("exit")), jsonl.sha256(output), excerpt(output)))
+            draft.ran(jsonl.text(given.get("command")), jsonl.integer(about.get("exit")), output)
 
 
 def _object(value: object) -> Record:

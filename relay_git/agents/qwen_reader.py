@@ -13,11 +13,12 @@ from datetime import datetime
 from pathlib import Path
 
 from relay_git.agents import jsonl
-from relay_git.agents.draft import MAX_PLAN, MAX_PROMPTS, Draft, Mark, Remembered, cut, plan_status, plus
-from relay_git.agents.gemini_reader import shell_command
+from relay_git.agents.draft import MAX_PLAN, MAX_PROMPTS, Draft, Mark, cut, plan_status, plus
+from relay_git.agents.gemini_reader import outcome
 from relay_git.agents.jsonl import Record
 from relay_git.agents.moments import UNKNOWN, Moment
 from relay_git.agents.refusal import refusal
+from relay_git.agents.remembered import Remembered
 from relay_git.session import PlanItem, SessionRecord, Usage
 
 _EDITS = ("write_file", "edit", "replace")
@@ -129,7 +130,7 @@ class QwenReader:
             command = self._commands.pop(key, None)
             if command is not None:
                 printed = jsonl.text(response.get("output")) or jsonl.text(response.get("error"))
-                self._draft.ran(shell_command(command, printed, ok))
+                self._draft.ran(command, *outcome(printed, ok))
 
     def _system(self, record: Record, when: datetime | None) -> None:
         event = jsonl.record(jsonl.record(record.get("systemPayload")).get("uiEvent"))

@@ -21,7 +21,7 @@ from relay_git.agents import TOOLS
 from relay_git.agents.agent import Tool
 from relay_git.agents.aider import Aider
 from relay_git.agents.claude_reader import ClaudeReader
-from relay_git.agents.draft import Remembered
+from relay_git.agents.remembered import Remembered
 from relay_git.session import SessionRecord, Usage
 from tests.agents.recordings import CASES
 
@@ -150,7 +150,8 @@ def test_the_sessions_of_a_place_are_those_of_its_own_folder(place: tuple[Path, 
 @in_case("usage_all_files")
 def test_what_a_continued_session_copied_from_another_file_is_counted_once(place: tuple[Path, dict[str, Any]]) -> None:
     case, expected = place
-    counted, total = Remembered(), dict.fromkeys(("input", "output", "cache_read", "cache_write"), 0)
+    counted: Remembered[tuple[int, int, int, int]] = Remembered()
+    total = dict.fromkeys(("input", "output", "cache_read", "cache_write"), 0)
     for file in sorted((case / expected["entry"]).glob("*.jsonl")):
         reader = ClaudeReader(Path("/w/app"), counted)
         for line in file.read_bytes().split(b"\n"):

@@ -244,6 +244,24 @@ def test_the_agents_words_are_kept_in_order_and_those_of_a_branch_taken_back_are
     assert draft.record().texts == ("kept",)
 
 
+def test_commands_are_the_same_however_often_they_are_asked_for() -> None:
+    often, once, only_after = drafts = [Draft("x", ".") for _ in range(3)]
+    for number in range(1_300):
+        if number == 1_000:
+            marks = [draft.mark() for draft in drafts]
+        for draft in drafts:
+            draft.ran(f"make {number}", 0, f"{number}" * (5_000 if number % 3 else 1))
+        if number % 7 == 0:
+            often.record()
+    told = once.record().commands
+    assert [command.command for command in told] == [f"make {number}" for number in range(800, 1_300)]
+    assert all(command.output_sha256 and command.excerpt for command in told)
+    assert often.record().commands == told
+    for draft, mark in zip(drafts, marks, strict=True):
+        draft.go_back(mark)
+    assert often.record().commands == once.record().commands == only_after.record().commands == told[:200]
+
+
 def test_of_endless_words_the_newest_are_kept_and_the_rest_is_said_to_be_left_out() -> None:
     draft = Draft("x", ".")
     for number in range(200):
