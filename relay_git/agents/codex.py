@@ -216,7 +216,7 @@ class Codex:
             follow = Unpacked if file.name.endswith(_PACKED) else Follower
             return follow(file, lambda: CodexReader(worktree))
 
-        return Family(one(path), lambda record: _subagents(path, record), one)
+        return Family(one(path), lambda main: _subagents(path, main.record()), one)
 
 
 def _rollouts_below(path: Path) -> Iterator[Found]:

@@ -19,13 +19,13 @@ MAX_SUBAGENTS = 200
 class Family:
     """Follows a session's transcript and those of its subagents.
 
-    `children` names the subagents that are known by now, with their files; `follow` reads one of these.
+    `children` names the subagents of the session that are known by now, with their files; `follow` reads one of these.
     """
 
     def __init__(
         self,
         main: Following,
-        children: Callable[[SessionRecord], Iterable[tuple[str, Path]]],
+        children: Callable[[Following], Iterable[tuple[str, Path]]],
         follow: Callable[[Path], Following],
     ) -> None:
         self._main, self._children, self._follow = main, children, follow
@@ -37,7 +37,7 @@ class Family:
         fresh = self._main.poll()
         # Subagents are told of in the main transcript: their files are looked for when that has grown, and at first.
         if fresh or not self._known:
-            for name, path in self._children(self._main.record()):
+            for name, path in self._children(self._main):
                 if name in self._known:
                     continue
                 if len(self._known) >= MAX_SUBAGENTS:

@@ -68,9 +68,9 @@ class _Session:
         main: Following = _Checkpoint(path, worktree) if path.suffix == ".json" else self._lines(path, worktree)
         self._all = Family(
             main,
-            lambda record: [
+            lambda main: [
                 (found.native_id, found.path)
-                for found in shelf.files(path.parent / (_plain(record.native_id) or "none"), 0, _stem)
+                for found in shelf.files(path.parent / (_plain(main.record().native_id) or "none"), 0, _stem)
             ],
             lambda child: Follower(child, lambda: GeminiReader(worktree)),
         )
