@@ -21,7 +21,8 @@ def pre_push(remote: str, url: str) -> int:
     repo, store = context.open_repo()
     push = parse(sys.stdin.buffer)
     # Git names a remote that has no name by its address, which may hold a password.
-    found, left_out = leaving(store, repo.git(), push, "" if remote == url else remote, policy_here())
+    known = [oid for _, oid in store.refs(f"refs/remotes/{remote}/")] if remote and remote != url else []
+    found, left_out = leaving(repo.git(), push, known, policy_here())
     if left_out:
         print(f"git relay: {left_out} large or missing objects were not searched for secrets", file=sys.stderr)
     if not found:

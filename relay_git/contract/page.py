@@ -22,6 +22,7 @@ def page(contract: JsonObject) -> str:
         ("Why now", _why(contract)),
         ("Deadline", _deadline(contract)),
         ("Risk, and what can be taken back", _risk(contract)),
+        ("What git relay noticed", _noticed(contract)),
         ("Options", _options(session, len(contract["summary"]["openQuestions"]))),
         ("What the task is", block(contract["taskGoal"], limit=2000)),
         ("Evidence", _evidence(contract)),
@@ -69,6 +70,11 @@ def _risk(contract: JsonObject) -> list[str]:
         *half,
         *(_said(item, "rule", "Keep: ") for item in contract["constraints"][:_LISTED]),
     ]
+
+
+def _noticed(contract: JsonObject) -> list[str]:
+    """Keys in what was committed come first there."""
+    return _some([f"- {inline(text, 300)}" for text in contract["losses"]]) or ["- nothing"]
 
 
 def _options(session: str, questions: int) -> list[str]:

@@ -21,7 +21,7 @@ from relay_git.contract.encoded import redact_base64
 from relay_git.contract.pem import redact_private_keys
 from relay_git.contract.placeholder import PLAIN, Policy, Taken
 from relay_git.contract.quote import pieces
-from relay_git.contract.rules import KEYS, RULES, Rule
+from relay_git.contract.rules import IN_FILES, KEYS, RULES, Rule
 
 MARK = "[changed by redaction: this text does not fit the file byte for byte]\n"
 
@@ -87,11 +87,13 @@ def _holds(decoded: str, layers: int, policy: Policy) -> bool:
 def keys_in(text: str, policy: Policy = PLAIN) -> Counter[str]:
     """The keys and private keys in a file, by rule; a value that only its name tells of is a test's as often as not."""
     taken = Taken(policy)
+    if "\0" not in text:  # in what is no text, nothing is hidden, and to look for it would take long
+        text = _as_read(text)
     if "PRIVATE KEY" in text:
         text = redact_private_keys(text, taken)
-    for rule in KEYS:
+    for rule in IN_FILES:
         if any(needle in text for needle in rule.needles):
-            _apply(rule, text, taken)
+            text = _apply(rule, text, taken)
     return taken.counts
 
 

@@ -297,6 +297,19 @@ _SHAPES = (
 
 
 KEYS = tuple(key.rule() for key in _KEYS)
-"""What is a key wherever it stands, so that even a file of a project's own may be asked for it."""
+"""What is a key wherever it stands."""
 
 RULES = (*KEYS, *_SHAPES)
+
+_URL = _rule(  # not the ones of examples: too short, words alone, on this machine
+    "url-password",
+    "://",
+    r"(?P<keep>://[^\s/:@\"'`<>\\]{0,200}:)(?=[^\s/@]{0,100}[0-9])(?=[^\s/@]{0,100}[A-Za-z])"
+    r"[^\s/@\"'`<>\\$%{}*\[\]()]{12,400}(?=@(?!localhost|127\.|0\.0\.|(?:[\w-]{1,60}\.){0,4}example\b)[A-Za-z0-9])",
+)
+_MADE = (
+    "sk-key sendgrid-key resend-key airtable-token dynatrace-token cloudflare-token terraform-token pypi-token"
+    " azure-secret telegram-token discord-token mailchimp-key firebase-key webhook"
+)
+IN_FILES = (*KEYS, *(rule for rule in _SHAPES if rule.name in _MADE.split()), _URL)
+"""What even a file of a project's own may be asked for: one is not there by chance, nor as an example."""

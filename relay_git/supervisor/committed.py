@@ -1,67 +1,111 @@
-"""Keys in what a session changed, which are reported and never taken out, and in what a push would send.
+"""Keys in what a session brings, which are reported and never taken out, and in what a push would send.
 
-Promise: a key is named by its rule and its file, and never shown. Of a session the files of the snapshot are looked at,
-bounded in files, bytes and time: what was committed and removed again is in the history all the same. Of a push it is
-every object that is small enough, those of the history too, and how many were not is told.
+Promise: a key is named by its rule and its place, and never shown. It is looked for in every file, message and tag that
+is new, so also in what a later commit took out again, where it is small enough; of a session within bounds of number
+and bytes. How many objects were not searched is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from relay_git.contract.placeholder import Policy
-from relay_git.contract.redact import keys_in
+from relay_git.contract.redact import keys_in, redact
 from relay_git.errors import printable
-from relay_git.git.outgoing import Push, outgoing
+from relay_git.git.outgoing import Outgoing, Push, outgoing
 from relay_git.git.run import Git
 from relay_git.git.store import Oid, Store
-from relay_git.git.work import WorkFacts
 
 _MOST_FILE = 1 << 20
-_MOST_BYTES = 8 << 20
+_MOST_BYTES = 16 << 20
+_MOST_OBJECTS = 5_000
 _NAMED = 20
+_SHOWN = 5
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def keys(store: Store, work: WorkFacts, policy: Policy) -> list[str]:
-    """A sentence for each changed file that holds a key, and one where not all could be looked at."""
-    found, left_out, room = list[str](), 0, _MOST_BYTES
-    for path, oid, size in _changed(store, work):
-        if size > min(room, _MOST_FILE):
-            left_out += 1
-            continue
-        room -= size
-        if rules := _rules(store.blob(oid) or b"", policy):
-            name = printable(path.decode("utf-8", "replace"))
-            found.append(f"{name} holds what looks like a secret ({rules}): take it out and change it")
-    if len(found) > _NAMED:
-        found[_NAMED:] = [f"{len(found) - _NAMED} more files hold what looks like a secret"]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where a key is, in words, and by which rules; the object that holds it."""
+
+    place: str
+    rules: str
+    item: Outgoing
+
+
+def keys(store: Store, git: Git, tip: Oid, known: Iterable[Oid], policy: Policy, *, history: bool = True) -> list[str]:
+    """A sentence for each place of a key in what `tip` has and `known` have not, and one where not all was searched.
+
+    Without `history` only what `tip` itself still holds counts.
+    """
+    found, left_out = _search(outgoing(git, Push((tip,), ()), known, _MOST_FILE), policy, bounded=True)
+    commit = store.commit(tip)
+    told = list[str]()
+    for each in found:
+        there = commit is not None and _is_there(store, commit.tree, each.item)
+        if there:
+            told.append(f"{each.place} holds what looks like a secret ({each.rules}): take it out and change it")
+        elif history:
+            told.append(f"{each.place} holds what looks like a secret ({each.rules}), in the history: change it")
+    if len(told) > _NAMED:
+        told[_NAMED:] = [f"{len(told) - _NAMED} more places hold what looks like a secret"]
     if left_out:
-        found.append(f"{left_out} large changed files were not searched for secrets")
-    return found
+        told.append(f"{left_out} large or many changed files were not searched for secrets")
+    return told
 
 
-def leaving(store: Store, git: Git, push: Push, remote: str, policy: Policy) -> tuple[list[str], int]:
-    """Where a push would send a key, and by which rule, each place once; and how many objects were not searched."""
-    known = [oid for _, oid in store.refs(f"refs/remotes/{remote}/")] if remote else []
-    found, left_out = dict[str, None](), 0
-    for item in outgoing(git, push, known, _MOST_FILE):
+def in_short(told: list[str]) -> list[str]:
+    """The first of such sentences, for a terminal."""
+    return (
+        told if len(told) <= _SHOWN else [*told[:_SHOWN], f"{len(told) - _SHOWN} more such lines are in the contract"]
+    )
+
+
+def leaving(git: Git, push: Push, known: Iterable[Oid], policy: Policy) -> tuple[list[str], int]:
+    """Where a push would send a key, and by which rule, each place once; and how many objects were not searched.
+
+    `known` is what else the remote is known to have.
+    """
+    found, left_out = _search(outgoing(git, push, known, _MOST_FILE), policy)
+    return list(dict.fromkeys(f"{each.place}: {each.rules}" for each in found)), left_out
+
+
+def _search(objects: Iterator[Outgoing], policy: Policy, *, bounded: bool = False) -> tuple[list[_Found], int]:
+    found, left_out, room = list[_Found](), 0, _MOST_BYTES
+    for count, item in enumerate(objects, 1):
         if item.data is None:
             left_out += 1
-        elif rules := _rules(item.data, policy):
-            name = printable(item.path.decode("utf-8", "replace")) or item.oid[:12]
-            found.setdefault(f"{name if item.kind == 'blob' else f'the message of {item.kind} {name}'}: {rules}")
-    return list(found), left_out
+            continue
+        if rules := _rules(item, policy):
+            found.append(_Found(_place(item, policy), rules, item))
+        room -= len(item.data)
+        if bounded and (room < 0 or count >= _MOST_OBJECTS):
+            left_out += sum(1 for _ in objects)
+            break
+    return found, left_out
 
 
-def _rules(data: bytes, policy: Policy) -> str:
-    """By which rules a file holds keys; empty where it holds none, or is no text."""
-    return ", ".join(sorted(keys_in(data.decode("utf-8", "replace"), policy))) if b"\0" not in data[:8000] else ""
+def _place(item: Outgoing, policy: Policy) -> str:
+    name = printable(redact(item.path.decode("utf-8", "replace"), policy)[0]) or item.oid[:12]
+    return name if item.kind == "blob" else f"the message of {item.kind} {name}"
 
 
-def _changed(store: Store, work: WorkFacts) -> Iterator[tuple[bytes, Oid, int]]:
-    """The changed files that are there, with their blobs and sizes."""
-    for file in work.files:
-        entry = store.find(Oid(work.snapshot_tree), file.path) if file.sha256 is not None else None
-        size = store.blob_size(entry.oid) if entry is not None else None
-        if entry is not None and size is not None:
-            yield file.path, entry.oid, size
+def _rules(item: Outgoing, policy: Policy) -> str:
+    """By which rules an object or its name holds keys; empty where it holds none."""
+    found = keys_in(_text(item.data or b""), policy) + keys_in(item.path.decode("utf-8", "replace"), policy)
+    return ", ".join(sorted(found))
+
+
+def _text(data: bytes) -> str:
+    """The text of a file: UTF-16 as Windows writes it, else UTF-8, with what is neither between."""
+    begin = data[:400]
+    if begin.startswith(_UTF_16) or (len(begin) > 1 and not any(begin[1::2])):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8", "replace")
+
+
+def _is_there(store: Store, tree: Oid, item: Outgoing) -> bool:
+    entry = store.find(tree, item.path) if item.kind == "blob" and item.path else None
+    return entry is not None and entry.oid == item.oid

@@ -28,6 +28,7 @@ from relay_git.git.mend import mend
 from relay_git.git.repo import write_private
 from relay_git.git.snapshot import Snapshot
 from relay_git.git.store import Oid
+from relay_git.git.work import WorkFacts
 from relay_git.ledger import journal, notes, replay
 from relay_git.quota.entry import Account
 from relay_git.session import SessionId, SessionRecord
@@ -162,7 +163,7 @@ def write_contract(
         record = read_record(run, native_id)
     facts = work.collect(around.repo.session_git(run.session), around.store, base_of(run), taken)
     said, unread = noting.read(around.repo, run.session)
-    leaked = committed.keys(around.store, facts, around.redaction)
+    leaked = _leaked(run, facts)
     facts = replace(facts, losses=(*leaked, *run.mended, *losses, *unread, *facts.losses))
     words = task(run, previous) or _said_in_the_tui(run, record)
     to = Account.parse(run.prefer or (entry.candidates[0] if entry.candidates else ""))
@@ -194,6 +195,16 @@ def write_contract(
         reason=reason,
     )
     write_note(run)
+
+
+def _leaked(run: Run, facts: WorkFacts) -> list[str]:
+    """What looks like a key in all that the session brings, told to the user."""
+    repo, store = run.around.repo, run.around.store
+    known = [Oid(facts.base_commit), *(oid for _, oid in store.refs("refs/remotes/"))]
+    found = committed.keys(store, repo.git(), Oid(facts.snapshot_commit), known, run.around.redaction)
+    for said in committed.in_short(found):
+        run.around.teller.say(f"note: {said}")
+    return found
 
 
 def _pause_words(run: Run) -> str:

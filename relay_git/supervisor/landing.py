@@ -17,7 +17,7 @@ from relay_git.git.run import Git
 from relay_git.git.store import Oid
 from relay_git.ledger import journal
 from relay_git.session import SessionId
-from relay_git.supervisor import halfway, stand
+from relay_git.supervisor import committed, halfway, stand
 from relay_git.supervisor.halfway import How, Intent, Landed
 from relay_git.supervisor.run import Run
 
@@ -56,12 +56,19 @@ def land(run: Run, how: How) -> Landed:
         return Landed(branch, before, before)
     _nothing_in_the_way(git, before, tree)
     intent = Intent(how, str(repo.work_tree), branch, before, base, work, Oid(tree))
-    for loss in found.losses:
-        run.around.teller.say(f"note: {loss}")
+    for said in (*found.losses, *_leaked(run, how, work, before)):
+        run.around.teller.say(f"note: {said}")
     _carry_out(run, git, intent)
     after = repo.resolve("HEAD") or before
     halfway.record(run, intent, after)
     return Landed(branch, before, after)
+
+
+def _leaked(run: Run, how: How, work: Oid, before: Oid) -> list[str]:
+    """What looks like a key in what comes: a squash leaves the history behind."""
+    around, history = run.around, how is not How.SQUASH
+    found = committed.keys(around.store, around.repo.git(), work, [before], around.redaction, history=history)
+    return committed.in_short(found)
 
 
 def _carry_out(run: Run, git: Git, intent: Intent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.scene import LIMIT, TAKE_OVER, WORK, only_session, shell, states, write
+from tests.cli.scene import LIMIT, TAKE_OVER, WORK, commit, only_session, shell, states, write
 
 SECRET = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
 
@@ -74,12 +74,29 @@ def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay
     assert SECRET not in json.dumps(made)
 
 
-def test_a_key_in_the_work_is_named_and_left_as_it_is(repo, relay, demo) -> None:
-    demo.plays([write("config.py", f"key = '{SECRET}'\n"), *WORK, LIMIT])
-    assert relay("start", "the task", "--agent", "demo", cwd=repo.path).rc == 1
+def test_a_key_in_the_work_is_told_wherever_it_was_committed_and_left_as_it_is(repo, relay, demo) -> None:
+    gone = [write("gone.py", f"was = '{SECRET}'\n"), commit("Try it"), shell("git", "rm", "-q", "gone.py")]
+    named = f"gh{'p'}_{SECRET[4:]}Zq7R.txt"
+    demo.plays(
+        [write("config.py", f"key = '{SECRET}'\n"), *gone, commit(f"Use {SECRET}"), write(named, "x"), *WORK, LIMIT]
+    )
+    started = relay("start", "the task", "--agent", "demo", cwd=repo.path)
+    assert started.rc == 1
     session = only_session(repo.path)
-    made = contract(repo, relay)
-    said = "config.py holds what looks like a secret (groq-key): take it out and change it"
-    assert said in made["losses"]
-    assert SECRET not in json.dumps(made)
+    message = repo.git("log", "--format=%h", "--abbrev=12", "--grep=Use gsk", f"relay/{session}")
+    made, page = contract(repo, relay), relay("handoff", session, "--to", "human", cwd=repo.path).stdout
+    landed = relay("land", session, cwd=repo.path)
+    assert landed.rc == 0, landed
+    for said in (
+        "config.py holds what looks like a secret (groq-key): take it out and change it",
+        "gone.py holds what looks like a secret (groq-key), in the history: change it",
+        f"the message of commit {message} holds what looks like a secret (groq-key), in the history: change it",
+        ".txt holds what looks like a secret (github-token): take it out and change it",
+    ):
+        assert [loss for loss in made["losses"] if loss.endswith(said)], said
+        for told in (started.stderr, landed.stderr):
+            assert said in told
+        assert said.partition(" holds ")[2].partition(":")[0] in page.replace("\\", "")
+    for text in (json.dumps(made), started.stderr, page, landed.stderr):
+        assert SECRET[4:] not in text
     assert SECRET in repo.git("show", f"relay/{session}:config.py")

@@ -68,6 +68,26 @@ def test_a_key_in_the_words_of_a_commit_or_tag_is_stopped(repo, remote) -> None:
     assert pushed(repo, remote) == ""
 
 
+@pytest.mark.parametrize(
+    ("path", "content", "rule"),
+    [
+        ("windows.txt", f"key: {KEY}\r\n".encode("utf-16"), "groq-key"),
+        ("plain.txt", f"key: {KEY}\n".encode("utf-16-le"), "groq-key"),
+        ("app.bin", b"\x7fELF\0\0 key\0" + KEY.encode() + b"\0end", "groq-key"),
+        ("coloured.log", f"\x1b[32mgsk_\x1b[0m{KEY[4:]}\n", "groq-key"),
+        ("settings.py", f"DB = 'postgres://app:{KEY[4:]}@db.internal:5432/x'\n", "url-password"),
+        ("mail.py", f"send('SG{'.'}{KEY[4:26]}.{KEY[4:36]}{KEY[4:15]}')\n", "sendgrid-key"),
+        (f"{KEY}.txt", "x\n", "groq-key"),
+    ],
+)
+def test_a_key_is_found_whatever_kind_of_file_it_is_in_and_in_its_name(repo, remote, path, content, rule) -> None:
+    repo.commit("one", {path: content})
+    stopped = push(repo)
+    assert f": {rule}\n" in stopped.stderr
+    assert KEY not in stopped.stderr
+    assert pushed(repo, remote) == ""
+
+
 def test_what_the_remote_has_already_and_what_is_allowed_stops_nothing(repo, remote) -> None:
     repo.commit("one", {"a.txt": f"{KEY}\n"})
     repo.git("config", "relay.redact.allow", "gsk_Zq7*")

@@ -16,6 +16,7 @@ HEADINGS = [
     "Why now",
     "Deadline",
     "Risk, and what can be taken back",
+    "What git relay noticed",
     "Options",
     "What the task is",
     "Evidence",
