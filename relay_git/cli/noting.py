@@ -6,6 +6,7 @@ import os
 import sys
 
 from relay_git.cli import context
+from relay_git.cli.redacting import policy_here
 from relay_git.contract.notes import MOST_TEXT, Kind, line
 from relay_git.contract.redact import redact
 from relay_git.errors import ExitCode, UserError, printable
@@ -29,7 +30,8 @@ def note(kind: str, text: str, word: str | None) -> int:
     if not repo.worktree_git_dir(session).is_dir():
         raise UserError(f"the session {session} has no worktree any more", hint=f"git relay log {session}")
     noting.append(
-        noting.file_of(repo, session, agent=agent), line(about, redact(said)[0], entry.leg, stamp(context.now()))
+        noting.file_of(repo, session, agent=agent),
+        line(about, redact(said, policy_here())[0], entry.leg, stamp(context.now())),
     )
     print(f"noted for the next contract of {session}: {about}")
     return ExitCode.DONE

@@ -6,6 +6,7 @@ import sys
 
 from relay_git.cli import context
 from relay_git.cli.contracts import verified
+from relay_git.cli.redacting import policy_here
 from relay_git.contract.lifecycle import State
 from relay_git.contract.notes import MOST_TEXT, Kind, line
 from relay_git.contract.page import page
@@ -48,7 +49,7 @@ def answer(word: str, text: str, to: str | None, questions: list[int], *, rule: 
     still, answered = _asked(session, questions) if entry.contract_id else (0, ())
     noting.append(
         noting.file_of(repo, session, agent=False),
-        line(kind, redact(said)[0], entry.leg, stamp(context.now()), answered),
+        line(kind, redact(said, policy_here())[0], entry.leg, stamp(context.now()), answered),
     )
     if still and not answered:
         print(f"{still} questions stay open: --question NUMBER says which this answers", file=sys.stderr)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tests.cli.scene import LIMIT, TAKE_OVER, WORK, commit, only_session, shell, states, write
 
+ALLOWED = "AK" + "IAIOSFODNN7EXAMPLX"
 SECRET = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
 
 
@@ -20,7 +22,7 @@ def test_a_person_is_asked_and_the_answer_reaches_the_next_agent(repo, relay, de
     session = only_session(repo.path)
     made = contract(repo, relay)
     assert made["summary"]["openQuestions"] == [{"text": "Which tax?", "source": "note of the agent"}]
-    assert made["nextAction"].startswith("Ask [redacted:groq-key")
+    assert re.fullmatch(r"Ask \[redacted:groq-key#[0-9a-f]{8}\]", made["nextAction"])
 
     asked = relay("handoff", session, "--to", "human", "--reason", "tax law", cwd=repo.path)
     assert asked.rc == 0, asked
@@ -59,7 +61,8 @@ def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay
     assert "cut by git relay" in before[2]
 
     assert "1. Which colour?" in relay("handoff", session, "--to", "human", cwd=repo.path).stdout
-    vague = relay("answer", session, "in general, be quick", cwd=repo.path)
+    repo.git("config", "relay.redact.allow", "AKIA*EXAMPLX")
+    vague = relay("answer", session, f"in general, be quick {ALLOWED} {SECRET}", cwd=repo.path)
     assert "3 questions stay open: --question NUMBER says which this answers" in vague.stderr
     assert relay("answer", session, "not kept", "--to", "nobody", cwd=repo.path).rc == 2
     wrong = relay("answer", session, "yes", "--question", "4", cwd=repo.path)
@@ -69,7 +72,9 @@ def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay
     assert relay("answer", session, "none", "-q", "3", "--rule", "--to", "demo", cwd=repo.path).rc == 0
     made = contract(repo, relay)
     assert [item["text"] for item in made["summary"]["openQuestions"]] == ["Which colour?"]
-    assert [item["summary"] for item in made["decisions"][:2]] == ["yes (asked: Ship it?)", "in general, be quick"]
+    shipped, general = (item["summary"] for item in made["decisions"][:2])
+    assert shipped == "yes (asked: Ship it?)"
+    assert re.fullmatch(rf"in general, be quick {ALLOWED} \[redacted:groq-key#[0-9a-f]{{8}}\]", general)
     assert made["constraints"][0]["rule"].startswith("none (asked: Which tax holds for")
     assert SECRET not in json.dumps(made)
 
