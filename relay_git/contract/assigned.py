@@ -53,13 +53,16 @@ _VALUES = (
     re.compile(r"(?P<open>`)(?P<value>[^`\r\n]{0,2000})"),
     # An "&" belongs to the value unless it joins parameters or commands, or is an entity.
     re.compile(
-        r"(?P<open>)(?P<value>[^\s\"'`\\,;&<>(){}|]{1,2000}"
+        r"(?P<open>)(?P<value>(?=(?P<run>[^\s\"'`\\,;&<>(){}|]{1,2000}))(?P=run)"  # whole, with no step back into it
         r"(?:&(?![\w.%\[\]-]{1,80}=|(?:amp|lt|gt|quot);)[^\s\"'`\\,;&<>(){}|]{1,200}){0,4})(?![^\s\"'`\\,;&<>){}|])"
     ),
 )
 _DOTENV = re.compile(
-    r"(?P<open>)(?P<value>[^\s\"'`\\]{1,2000})(?=\\n|\s|$)"
+    r"(?P<open>)(?P<value>(?=(?P<run>[^\s\"'`\\]{1,2000}))(?P=run))(?=\\n|\s|$)"
 )  # alone on its line, any sign may be in it
+
+_MOST_VALUE = 2000
+_SIGNS = re.compile(r"[^\s\"'`\\,;&<>(){}|]*")
 
 # Which names ending in "key" are secret: those with such a word before it, and environment names.
 _SECRET_KEY = re.compile(
@@ -123,7 +126,28 @@ def redact_assignments(text: str, taken: Taken) -> str:
     return taken.cut(RULE, text, _secrets(text))
 
 
+class _Values:
+    """The values in a text. Where a run of signs is too long to be one, its length is measured once and not again."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._too_long_until = 0
+
+    def at(self, start: int, *, line: bool) -> re.Match[str] | None:
+        """The value that begins there, if one does; `line` where it is alone on its line."""
+        if start < self._too_long_until:
+            return None
+        for pattern in (_DOTENV, *_VALUES) if line else _VALUES:
+            if (found := pattern.match(self._text, start)) is not None:
+                return found
+        run = _SIGNS.match(self._text, start)
+        if run is not None:
+            self._too_long_until = run.end() - _MOST_VALUE
+        return None
+
+
 def _secrets(text: str) -> Iterator[tuple[int, int]]:
+    values = _Values(text)
     # Finding plain words first is what makes this fast: almost no text holds one of them before an operator.
     for spelling in _SPELLINGS:
         at = text.find(spelling)
@@ -131,16 +155,16 @@ def _secrets(text: str) -> Iterator[tuple[int, int]]:
             after = at + len(spelling)
             operator = _OPERATOR.match(text, after)
             if operator is not None:
-                yield from _value_after(text, at, spelling, operator)
+                yield from _value_after(text, at, spelling, operator, values)
             at = text.find(spelling, after)
 
 
-def _value_after(text: str, at: int, word: str, operator: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _value_after(text: str, at: int, word: str, operator: re.Match[str], values: _Values) -> Iterator[tuple[int, int]]:
     before = text[max(0, at - 120) : at]
     prefix = before[len(before.rstrip(_NAME)) :]
     name, sign = prefix + word + operator["suffix"], operator["sign"]
-    patterns = (_DOTENV, *_VALUES) if sign == "=" and _is_line(name, before[: len(before) - len(prefix)]) else _VALUES
-    value = next(filter(None, (pattern.match(text, operator.end()) for pattern in patterns)), None)
+    line = sign == "=" and _is_line(name, before[: len(before) - len(prefix)])
+    value = values.at(operator.end(), line=line)
     if value is None or not _could_be(value):
         return
     if operator["suffix"]:  # TOKEN_PROD, api_key_2: some words behind the name, unless they say that it is about one

@@ -297,7 +297,8 @@ def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: s
         "eyJ-" * 50_000,
         "sk-" * 70_000,
         "://a:" * 40_000,
-        "password=" * 20_000,
+        "password=" * 22_000,
+        "token=auth=" * 20_000,
         'token="' * 30_000,
         "pypi-" * 40_000,
         "Bearer " * 30_000,
@@ -308,12 +309,12 @@ def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: s
         "a:bcdef@" * 40_000,
         "a." * 100_000 + ":x@",
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_no_text_takes_long(text: str) -> None:
     before = time.process_time()
     redact(text)
-    assert time.process_time() - before < 20  # seconds where it is linear, hours where it is not
+    assert time.process_time() - before < 5  # seconds where it is linear, hours where it is not
 
 
 def test_with_a_key_equal_secrets_are_equal_and_others_are_not() -> None:
