@@ -74,7 +74,7 @@ def build(
     notes: tuple[Note, ...] = (),
 ) -> JsonObject:
     """The unsigned contract of a leg that has ended; the words of a contract that was refused are not carried on."""
-    from relay_git.contract.model import Contract
+    from relay_git.contract.model import Unsigned
 
     before = previous.words if previous is not None else None
     raw = (
@@ -95,7 +95,7 @@ def build(
         contract["losses"] += [f"thin, {verdict.score} of 100 ({told})" for told in verdict.thin[:4]]
     contract = fit(contract) | allowed
     contract["budget"] |= {"cuts": [asdict(cut) for cut in cuts(contract)]}
-    Contract.model_validate(contract)
+    Unsigned.model_validate(contract)
     return contract
 
 

@@ -1,8 +1,9 @@
 """The fields of a contract, version 1: what each member is called and may hold.
 
-Promise: every contract that `build` makes, and every verified one, is one of these; members that this version does
-not know are kept. Names are camelCase in JSON and snake_case here. Nothing is ever signed or verified through a
-model: the signature is over the stored bytes (`canonical`, `verify`). docs/format.md says what the members mean.
+Promise: every contract that `build` makes is an `Unsigned`, and every verified one a `Contract`; members that this
+version does not know are kept. Names are camelCase in JSON and snake_case here. Nothing is ever signed or verified
+through a model: the signature is over the stored bytes (`canonical`, `verify`). docs/format.md says what the members
+mean.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from relay_git.contract.pause import SafePoint
-from relay_git.contract.verify import FORMAT, VERSION
 from relay_git.git.work import FileStatus
 from relay_git.session import PlanStatus
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ObjectId = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+KeyId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 Instant = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
 
@@ -171,11 +172,11 @@ class Budget(_Part):
     cuts: list[Cut]
 
 
-class Contract(_Part):
-    """One signed contract, or one that is about to be signed (then the last three members are empty)."""
+class Unsigned(_Part):
+    """A contract that is about to be signed."""
 
-    format: Literal["git-relay-contract"] = FORMAT
-    version: Literal[1] = VERSION
+    format: Literal["git-relay-contract"]
+    version: Literal[1]
     contract_id: str
     session_id: str
     task_id: str
@@ -213,6 +214,11 @@ class Contract(_Part):
     redactions: dict[str, int]
     losses: list[str]
     budget: Budget | None = None
-    brief_sha256: str = Field(default="", alias="briefSha256")
-    key_id: str = ""
-    signature: str = ""
+
+
+class Contract(Unsigned):
+    """One signed contract."""
+
+    brief_sha256: Sha256 = Field(alias="briefSha256")
+    key_id: KeyId
+    signature: Sha256

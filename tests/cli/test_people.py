@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from relay_git.contract.model import Contract
 from tests.cli.scene import LIMIT, TAKE_OVER, WORK, commit, only_session, shell, states, write
 
 ALLOWED = "AK" + "IAIOSFODNN7EXAMPLX"
@@ -12,7 +13,9 @@ SECRET = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
 
 
 def contract(repo, relay) -> dict:
-    return json.loads(relay("show", "--json", cwd=repo.path).stdout)["contract"]
+    found = json.loads(relay("show", "--json", cwd=repo.path).stdout)["contract"]
+    Contract.model_validate(found)
+    return found
 
 
 def test_a_person_is_asked_and_the_answer_reaches_the_next_agent(repo, relay, demo) -> None:

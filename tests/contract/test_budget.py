@@ -12,7 +12,7 @@ from relay_git.contract.brief import brief
 from relay_git.contract.budget import Claim, share, tokens
 from relay_git.contract.build import build
 from relay_git.contract.canonical import JsonObject
-from relay_git.contract.model import Contract
+from relay_git.contract.model import Unsigned
 from relay_git.git.work import FileChange, FileStatus, Hunk, WorkCommit
 from relay_git.session import Command, PlanItem, PlanStatus
 from tests.contract.samples import HEAD, PAUSE, RECORD, WORK, identity, unsigned
@@ -54,7 +54,7 @@ def test_what_is_never_cut_is_whole_however_small_the_budget() -> None:
 
 def test_what_is_left_out_is_said_in_the_contract_and_in_the_brief() -> None:
     made = crowded()
-    Contract.model_validate(made)
+    Unsigned.model_validate(made)
     told = {cut["section"]: cut for cut in made["budget"]["cuts"]}
     left_out = re.findall(r"^## (.*)\n(?:(?!## ).*\n)*?- and (\d+) more, see", brief(made), re.MULTILINE)
     assert {title: int(count) for title, count in left_out} == {t: c["of"] - c["shown"] for t, c in told.items()}

@@ -9,10 +9,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from relay_git.contract import dsse, relay_v2
 from relay_git.contract.brief import foreign_brief
 from relay_git.contract.canonical import Malformed, canonical
+from relay_git.contract.model import Contract
 from relay_git.contract.verify import Verified, verify
 from tests.contract.samples import KEY, OTHER_KEY, sealed, verified
 from tools import schema
@@ -131,4 +133,15 @@ def test_the_published_schema_is_the_model() -> None:
     assert schema.FILE.read_text(encoding="utf-8") == schema.schema(), "python -m tools.schema"
     published = json.loads(schema.schema())
     assert set(verified(sealed()).contract) == set(published["properties"])
-    assert "budget" not in published["required"]
+    assert set(published["properties"]) - set(published["required"]) == {"budget"}
+
+
+def test_the_schema_takes_no_contract_that_is_not_signed_or_not_whole() -> None:
+    contract = verified(sealed()).contract
+    Contract.model_validate(contract)
+    for name in set(contract) - {"budget"}:
+        with pytest.raises(ValidationError, match=name):
+            Contract.model_validate({member: contract[member] for member in contract if member != name})
+    for name, value in {"signature": "", "keyId": "x", "briefSha256": "0" * 63, "version": 2, "format": "x"}.items():
+        with pytest.raises(ValidationError, match=name):
+            Contract.model_validate(contract | {name: value})
