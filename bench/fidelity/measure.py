@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.fidelity import sentences
 from bench.fidelity.corpus import Session, snapshot_ref, unpacked
 from bench.fidelity.score import FIELDS, Item, Tally, invented, matches, stated, true, words
 from bench.measure import Table
@@ -143,7 +144,17 @@ def measure(scratch: Path, *, small: bool) -> Table:
     table = Table("fidelity", "Recorded sessions of real agents and a truth written by hand: docs/fidelity.md.")
     for name, result in results(scratch).items():
         table.notes += ["", *_lines(name, result)]
+    for held_out in (False, True):
+        table.notes += ["", *_single(held_out=held_out)]
     return table
+
+
+def _single(*, held_out: bool) -> Iterable[str]:
+    tallies, told = sentences.tallies(held_out=held_out)
+    yield f"single sentences, {'held-out' if held_out else 'tuned'}"
+    for kind, tally in tallies.items():
+        yield f"{kind:15}{tally.true:6}{tally.recall:8.1%}{tally.precision:11.1%}"
+    yield from (f"   {line}" for line in told)
 
 
 def _lines(name: str, result: Result) -> Iterable[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from relay_git.contract import notes as noted
-from relay_git.contract import stated
+from relay_git.contract import ruled, stated
 from relay_git.contract.brief import is_ours
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.notes import Kind, Note
@@ -95,7 +95,7 @@ def said(
             _rules(commits),
             (
                 {"rule": rule, "source": source}
-                for rule, source in stated.rules([*prompts, (task, TASK)])
+                for rule, source in ruled.rules([*prompts, (task, TASK)])
                 if rule != task.strip()  # which is the goal
             ),
             _carried(before, "constraints"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bench.fidelity import sentences
 from bench.fidelity.measure import AIMS, MOST_TOKENS, Result, results
 from bench.fidelity.score import FIELDS, Item, Tally, holds, invented, words
 
@@ -40,6 +41,15 @@ def test_a_brief_shows_what_is_never_cut(judged, group) -> None:
 
 def test_a_brief_keeps_within_its_tokens(judged) -> None:
     assert all(max(result.tokens["brief"]) <= MOST_TOKENS for result in judged.values())
+
+
+@pytest.mark.parametrize(("held_out", "recall", "precision"), [(False, 0.95, 0.97), (True, 0.5, 0.8)])
+def test_ways_of_saying_it_are_known_and_what_says_something_else_is_not_taken_for_it(
+    held_out, recall, precision
+) -> None:
+    tallies, told = sentences.tallies(held_out=held_out)
+    assert all(tally.true >= 10 for tally in tallies.values())
+    assert all(tally.recall >= recall and tally.precision >= precision for tally in tallies.values()), told
 
 
 def test_a_statement_is_matched_only_where_it_says_little_else() -> None:
