@@ -16,7 +16,7 @@ from operator import add, sub
 from pathlib import Path
 from typing import NamedTuple
 
-from relay_git.agents import jsonl, meters
+from relay_git.agents import claude_said, jsonl, meters
 from relay_git.agents.claude_limits import message_text, transcript_notice
 from relay_git.agents.draft import MAX_PLAN, Draft, Mark, cut, plan_status
 from relay_git.agents.jsonl import Record
@@ -36,6 +36,7 @@ _NOT_SAID = (
     "<system-reminder>",
     "[Request interrupted by user",
 )
+_SUBAGENTS = ("Task", "Agent")
 _EXIT = "Exit code "
 _Counts = tuple[int, int, int, int]
 _MAX_MARKS = 200
@@ -85,6 +86,8 @@ class ClaudeReader:
                     self._user(record)
         elif record.get("subtype") == "compact_boundary" and self._is_new(record):
             draft.compactions += 1
+        elif kind == "attachment" and (said := claude_said.meanwhile(record)) and self._is_new(record):
+            self._hear(said)
 
     def _is_strange(self, record: Record) -> bool:
         """Whether the record is another session's; the first that names one is this one's."""
@@ -138,7 +141,14 @@ class ClaudeReader:
         if not answered and _said_by_human(record):
             self._prompt(message_text(record).strip(), record)
 
+    def _hear(self, said: str) -> None:
+        """What the human said while a turn went on."""
+        if said and not said.startswith(_NOT_SAID):
+            self._draft.prompt(said)
+            self._draft.turn_complete = False
+
     def _prompt(self, said: str, record: Record) -> None:
+        said = claude_said.command(said) or said
         if not said or said.startswith(_NOT_SAID):
             return
         self._go_back(record.get("parentUuid"))
@@ -221,6 +231,8 @@ class ClaudeReader:
             case "TaskCreate" | "TaskUpdate":
                 subject, task, status = (jsonl.text(given.get(key)) for key in ("subject", "taskId", "status"))
                 self._await(call, _Call(name, subject, task, status))
+            case claude_said.ASKS | claude_said.PLANS | "Task" | "Agent":
+                self._await(call, _Call(name, ""))
             case "Skill":
                 self._draft.use_skill(jsonl.text(given.get("skill")) or jsonl.text(given.get("command")))
             case _ if name.startswith("mcp__"):
@@ -233,14 +245,25 @@ class ClaudeReader:
             self._calls.popitem(last=False)
 
     def _result(self, block: Record, outcome: object) -> None:
-        key = jsonl.text(block.get("tool_use_id"))
-        self._draft.returned(key, ok=block.get("is_error") is not True)
+        key, failed = jsonl.text(block.get("tool_use_id")), block.get("is_error") is True
+        if failed and isinstance(outcome, str):
+            self._hear(claude_said.reason(self._draft.awaited(key), _result_text(block), outcome))
+        self._draft.returned(key, ok=not failed)
         call = self._calls.pop(key, None)
         if call is None:
             return
         if call.name == "Bash":
             self._draft.ran(call.target, *_outcome(block, outcome))
-        elif call.name in ("TaskCreate", "TaskUpdate") and block.get("is_error") is not True:
+        elif failed:
+            return
+        elif call.name == claude_said.ASKS:
+            self._hear(claude_said.answers(outcome))
+        elif call.name == claude_said.PLANS:
+            if not self._draft.plan:
+                self._draft.set_plan(claude_said.steps(outcome))
+        elif call.name in _SUBAGENTS:
+            self._draft.state(_result_text(block))
+        else:
             self._task(call, jsonl.record(jsonl.record(outcome).get("task")))
 
     def _task(self, call: _Call, created: Record) -> None:

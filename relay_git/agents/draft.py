@@ -210,13 +210,17 @@ class Draft:
     def say(self, said: str) -> None:
         """Take the newest words of the assistant."""
         self.last_text = cut(said, MAX_TEXT_CHARS)
+        self.state(said)
+        self.open_prompt, self.at_limit = "", False
+
+    def state(self, said: str) -> None:
+        """Keep what was stated, by the assistant or one of its subagents, for what it says of the work."""
         if said:
             self.texts.append(said[-MAX_KEPT_CHARS:])
             self.texts_seen += 1
             self._texts_chars += len(self.texts[-1])
         while self._texts_chars > MAX_ALL_CHARS:
             self._texts_chars -= len(self.texts.popleft())
-        self.open_prompt, self.at_limit = "", False
 
     def set_plan(self, plan: list[PlanItem]) -> None:
         """Replace the plan."""
@@ -262,6 +266,10 @@ class Draft:
             self.lose(f"only the first {MAX_PENDING} tool calls without a result are named")
             return
         self.pending[call] = cut(call, MAX_NAME_CHARS), cut(name, MAX_NAME_CHARS), cut(target, MAX_TARGET_CHARS)
+
+    def awaited(self, call: str) -> str:
+        """The name of the tool whose result is to come; empty where none is known."""
+        return self.pending[call][1] if call in self.pending else ""
 
     def returned(self, call: str, *, ok: bool | None) -> None:
         """A tool call has its result; None where the tool does not tell whether it went well."""

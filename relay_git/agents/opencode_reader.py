@@ -151,10 +151,21 @@ class OpencodeReader:
             draft.use_skill(jsonl.text(given.get("name")))
         elif name == "todowrite":
             self.todos(jsonl.records(given.get("todos")))
+        elif name == "question" and status == "completed":
+            self._answers(jsonl.records(given.get("questions")), jsonl.record(state.get("metadata")))
         elif name in _SHELLS and status in ("completed", "error"):
             about = jsonl.record(state.get("metadata"))
             output = jsonl.text(about.get("output")) or jsonl.text(state.get("output"))
             draft.ran(jsonl.text(given.get("command")), jsonl.integer(about.get("exit")), output)
+
+    def _answers(self, questions: list[Record], about: Record) -> None:
+        """What the user answered to the agent's questions, in its tool for them."""
+        lines = []
+        for question, answer in zip(questions, jsonl.items(about.get("answers")), strict=False):
+            if told := ", ".join(filter(None, map(jsonl.text, jsonl.items(answer)))):
+                lines.append(f'Asked "{jsonl.text(question.get("question"))}": {told}')
+        if lines:
+            self.draft.prompt("\n".join(lines))
 
 
 def _object(value: object) -> Record:

@@ -88,3 +88,15 @@ def test_any_damage_to_the_database_is_survived(data: st.DataObject) -> None:
             following = OPENCODE.follow(path, native_id, Path("/w/app"))
             following.poll()
             sane(following.record(ended=True))
+
+
+def test_an_answer_to_a_question_of_the_agents_is_the_users_word() -> None:
+    reader = OpencodeReader(RECORDED_AT)
+    reader.begin(SESSION)
+    asked = {"questions": [{"question": "Which store?"}, {"question": "Which port?"}, {"question": "Why?"}]}
+    answers = {"answers": [["Postgres", "no ORM"], ["5433"], []]}
+    state = {"status": "completed", "input": asked, "metadata": answers, "output": "answered"}
+    reader.message("m1", {"role": "user"}, [{"type": "text", "text": "the task"}])
+    reader.message("m2", {"role": "assistant"}, [{"type": "tool", "tool": "question", "callID": "c", "state": state}])
+    said = 'Asked "Which store?": Postgres, no ORM\nAsked "Which port?": 5433'
+    assert reader.record().prompts == ("the task", said)
