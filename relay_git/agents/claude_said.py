@@ -1,4 +1,4 @@
-"""What the human says to Claude Code other than by a prompt: answers, why a call is refused, words in mid-turn, commands.
+"""What the human says to Claude Code but not by a prompt: answers, why a call is refused, words in mid-turn, commands.
 
 Shapes as public tools that read these transcripts have them (Claude Code 2.0 to 2.1); none was recorded here. Promise:
 only what Claude Code itself writes into the record counts. A tool's own output can say the same words, and is nobody's.
