@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from relay_git.agents import jsonl
 from relay_git.agents.draft import Draft
 from relay_git.agents.transcript import Follower
 from relay_git.session import LimitKind, PlanItem, PlanStatus, Usage
@@ -207,6 +208,12 @@ def test_a_line_of_twenty_mebibytes_is_read() -> None:
 def test_a_record_of_a_surrogate_can_be_encoded() -> None:
     agent, path, _ = case("B16")
     assert read(agent, path.read_bytes(), CASES_AT).last_text.encode("utf-8") == "key \ufffd done".encode()
+
+
+def test_half_a_surrogate_goes_wherever_it_stands_and_a_whole_pair_stays() -> None:
+    line = rb'{"a\ud800": ["\uDC00", NaN], "b": {"\ud83d\ude00": "\ud83d\ude00"}}'
+    found = jsonl.parse(line)
+    assert json.dumps(found, ensure_ascii=False) == '{"a\ufffd": ["\ufffd", NaN], "b": {"😀": "😀"}}'
 
 
 def test_every_recording_is_read_without_a_broken_record() -> None:
