@@ -39,6 +39,7 @@ _NOT_SAID = (
 )
 _HOOK = re.compile(r"\A\s*<hook_context>.*?</hook_context>\s*", re.S)
 _EXIT = re.compile(r"^Exit Code: (\d{1,5})$", re.M)
+_NONE = Usage()
 _OUTPUT = re.compile(
     r"^Output: (.*?)(?=^(?:Exit Code|Process Group PGID|Signal|Background PIDs): |^</untrusted|\Z)", re.M | re.S
 )
@@ -154,8 +155,8 @@ class GeminiReader:
         before = self._usage.get(key)
         if before is None:
             self.draft.turns += 1
-        was = before or Usage()
-        if now != Usage():  # a history that is written again has no counts
+        was = before or _NONE
+        if now != _NONE:  # a history that is written again has no counts
             self.draft.usage = plus(minus(self.draft.usage, was), now)
             was = now
         self._usage.put(key, was)
