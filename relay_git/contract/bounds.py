@@ -2,12 +2,14 @@
 
 Promise: a contract that went through `fit` is signed within 256 KiB whatever went in, and everything that was cut is
 named in its `losses`. Lists come in order of worth, so that what is cut is their end; `doNotRedo` and `constraints`
-are first shortened, and what does not fit even then is counted in an item of their own.
+are first shortened, no more than is needed, and what does not fit even then is counted in an item of their own, which
+says where it is found.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from relay_git.contract.canonical import JsonObject, canonical
@@ -53,7 +55,19 @@ LISTS = {
 """The caps of every list; with the texts they add up to less than 256 KiB."""
 
 CUT = "[... cut by git relay"
-_SHORTENED = 160
+COUNTED = "git relay"
+"""The source of the item that only counts what did not fit."""
+_SHORTER = (1024, 600, 300, 160)  # bytes of a text, where a list that is never cut is too long
+_FOUND_IN = {
+    "prompt ": "the transcript of the agent",
+    "hypothesis": "the transcript of the agent",
+    "plan": "the transcript of the agent",
+    "command": "the transcript of the agent",
+    "the task": "the goal",
+    "note of ": "the notes of the session",
+    "commit ": "git log",
+    "git": "git log",
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,8 +76,8 @@ def fit(contract: JsonObject) -> JsonObject:
     losses: list[str] = []
     fitted: JsonObject = {}
     for name, value in contract.items():
-        fitted[name] = _fit_member(name, value, losses)
-    fitted["losses"] = _fit_list("losses", [*losses, *contract["losses"]], [])
+        fitted[name] = _fit_member(name, value, losses, contract.get("leg"))
+    fitted["losses"] = _fit_list("losses", [*losses, *contract["losses"]], [], None)
     return fitted
 
 
@@ -83,25 +97,25 @@ def cut(text: str, limit: int) -> str:
     return f"{head} {CUT}: {left_out} of {len(text)} characters left out ...] {tail}"
 
 
-def _fit_member(name: str, value: object, losses: list[str]) -> object:
+def _fit_member(name: str, value: object, losses: list[str], leg: object) -> object:
     if isinstance(value, str) and name in TEXTS:
         kept = cut(value, TEXTS[name])
         if kept != value:
             losses.append(f"{name}: {len(value)} characters were cut to their beginning and end")
         return kept
     if isinstance(value, list) and name in LISTS:
-        return _fit_list(name, value, losses)
+        return _fit_list(name, value, losses, leg)
     if isinstance(value, dict) and name == "summary":
-        return {member: _fit_member(member, item, losses) for member, item in value.items()}
+        return {member: _fit_member(member, item, losses, leg) for member, item in value.items()}
     if isinstance(value, dict):
         return {member: cut(item, 512) if isinstance(item, str) else item for member, item in value.items()}
     return value
 
 
-def _fit_list(name: str, items: list[object], losses: list[str]) -> list[object]:
+def _fit_list(name: str, items: list[object], losses: list[str], leg: object) -> list[object]:
     cap = LISTS[name]
     if name in ("doNotRedo", "constraints"):
-        return _fit_never_dropped(name, items, cap, losses)
+        return _fit_never_dropped(name, items, cap, losses, leg)
     kept, shortened = _taken(items, cap)
     if shortened:
         losses.append(f"{name}: {shortened} long texts were cut to their beginning and end")
@@ -110,19 +124,31 @@ def _fit_list(name: str, items: list[object], losses: list[str]) -> list[object]
     return kept
 
 
-def _fit_never_dropped(name: str, items: list[object], cap: Cap, losses: list[str]) -> list[object]:
+def _fit_never_dropped(name: str, items: list[object], cap: Cap, losses: list[str], leg: object) -> list[object]:
     kept, shortened = _taken(items, cap)
-    if len(kept) < len(items):
-        kept, shortened = _taken(items, Cap(cap.items, _SHORTENED, cap.total - 512))
+    for shorter in _SHORTER:
+        if len(kept) < min(len(items), cap.items):
+            kept, shortened = _taken(items, Cap(cap.items, shorter, cap.total - 512))
     if shortened:
         losses.append(f"{name}: {shortened} long texts were cut to their beginning and end")
-    left_out = len(items) - len(kept)
+    left_out = items[len(kept) :]
     if left_out:
-        losses.append(f"{name}: {left_out} of {len(items)} entries did not fit and are only counted")
+        where = _found_in(left_out)
+        losses.append(f"{name}: {len(left_out)} of {len(items)} entries did not fit and are only counted: {where}")
         member = "rule" if name == "constraints" else "text"
-        more = f"and {left_out} more that did not fit here: the commit messages and earlier contracts have them"
-        kept.append({member: more, "source": "git relay"})
+        more = f"and {len(left_out)} more that did not fit into the contract of leg {leg}: {where}"
+        kept.append({member: more, "source": COUNTED})
     return kept
+
+
+def _found_in(items: list[object]) -> str:
+    """Where what is left out is found, and how much of it; what an earlier leg said, in the contract that had it."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        source = str(item["source"]) if isinstance(item, dict) else ""
+        place = next((told for start, told in _FOUND_IN.items() if source.startswith(start)), "no other place")
+        counts["the contract before" if ", leg " in source else place] += 1
+    return ", ".join(f"{count} in {place}" for place, count in counts.items())
 
 
 def _taken(items: list[object], cap: Cap) -> tuple[list[object], int]:

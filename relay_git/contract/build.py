@@ -79,7 +79,7 @@ def build(
     before = previous.words if previous is not None else None
     raw = (
         _header(identity, work.snapshot_commit, previous)
-        | _said_members(said(record, work, before, notes, identity.task), record, work, pause)
+        | _said_members(said(record, work, before, notes, identity.task, identity.leg), record, work, pause)
         | _work_members(identity, record, work, before)
         | {"pause": {"reason": pause.reason, "detail": pause.detail, "safePoint": pause.safe_point.value}}
     )

@@ -6,6 +6,7 @@ of itself neither who wrote it nor that it is true: its source is the file that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ import orjson
 MOST_BYTES = 256 * 1024
 MOST_TEXT = 2000
 _MOST_NOTES = 500
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 class Kind(StrEnum):
@@ -30,13 +32,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One note, the leg in which it was written, where it was found, and the open questions that it answers."""
+    """One note, the leg in which it was written, where it was found, and the open questions that it answers.
+
+    `at` is when it was written, as a contract has its instants, empty where that is not known.
+    """
 
     kind: Kind
     text: str
     leg: int
     source: str
     answers: tuple[str, ...] = ()
+    at: str = ""
 
 
 def line(kind: Kind, text: str, leg: int, at: str, answers: tuple[str, ...] = ()) -> bytes:
@@ -70,5 +76,7 @@ def _note(piece: bytes, source: str) -> Note | None:
         return None
     if not isinstance(text, str) or not text.strip() or type(leg) is not int:
         return None
+    at = said.get("at")
+    when = at if isinstance(at, str) and _INSTANT.fullmatch(at) else ""
     asked = tuple(each for each in answers if isinstance(each, str)) if isinstance(answers, list) else ()
-    return Note(kind, text.strip()[:MOST_TEXT], leg, source, asked)
+    return Note(kind, text.strip()[:MOST_TEXT], leg, source, asked, when)

@@ -12,14 +12,20 @@ from dataclasses import dataclass
 
 from relay_git.contract import notes as noted
 from relay_git.contract import ruled, stated
+from relay_git.contract.answer import SOURCE as ASKED
+from relay_git.contract.bounds import COUNTED
 from relay_git.contract.brief import is_ours
 from relay_git.contract.canonical import JsonObject
+from relay_git.contract.next_action import commit_source, has_worked, next_action, trailers
 from relay_git.contract.notes import Kind, Note
+from relay_git.contract.prose import says_nothing
 from relay_git.git.work import WorkCommit, WorkFacts
 from relay_git.session import Command, PlanStatus, SessionRecord
 
-LISTED_COMMITS = 30
 TASK = "the task"
+OF_THE_HUMAN = ("note of the user", "prompt ", TASK)
+"""How the source begins of what the human said."""
+LISTED_COMMITS = 30
 """So many of the newest commits are listed one by one; those before are told as one range."""
 
 # Where a command line does something to the world that must not be done twice. It is looked for at the beginning of a
@@ -58,9 +64,14 @@ class Said:
 
 
 def said(
-    record: SessionRecord, work: WorkFacts, before: JsonObject | None, notes: tuple[Note, ...] = (), task: str = ""
+    record: SessionRecord,
+    work: WorkFacts,
+    before: JsonObject | None,
+    notes: tuple[Note, ...] = (),
+    task: str = "",
+    leg: int = 1,
 ) -> Said:
-    """What the task, the record, the commits, notes and the verified contract before say."""
+    """What the task, the record, the commits, notes and the verified contract before say; the human's comes first."""
     commits = work.commits
     plan = _plan(record, before)
     spoken = stated.spoken(record.texts)
@@ -69,12 +80,7 @@ def said(
     return Said(
         plan=plan,
         tasks_remaining=[*unanswered, *(_item(step["text"], step["source"]) for step in plan if _is_open(step)), *left],
-        next_action=_first_of_all(
-            work,
-            _noted_action(notes, before)
-            or _answer_first(unanswered)
-            or _next_action(plan, left, record, commits, before),
-        ),
+        next_action=next_action(record, work, before, leg, notes, _answer_first(unanswered), plan, left),
         do_not_redo=_joined(
             "text",
             _items(notes, Kind.DO_NOT_REDO),
@@ -90,15 +96,7 @@ def said(
             _carried(before, "decisions"),
         ),
         constraints=_joined(
-            "rule",
-            _noted_rules(notes),
-            _rules(commits),
-            (
-                {"rule": rule, "source": source}
-                for rule, source in ruled.rules([*prompts, (task, TASK)])
-                if rule != task.strip()  # which is the goal
-            ),
-            _carried(before, "constraints"),
+            "rule", _noted_rules(notes), _stated_rules(prompts, task), _rules(commits), _carried(before, "constraints")
         ),
         open_questions=_joined(
             "text",
@@ -107,7 +105,7 @@ def said(
             _hypotheses(stated.questions(spoken, record.last_text if record.turn_complete else "")),
             _carried((before or {}).get("summary"), "openQuestions"),
         ),
-        hypotheses=list(_items(notes, Kind.HYPOTHESIS)),
+        hypotheses=_joined("text", _items(notes, Kind.HYPOTHESIS), _answered_before(record, work, before, leg)),
     )
 
 
@@ -157,13 +155,6 @@ def _with_question(text: str, note: Note) -> str:
     return f"{text} (asked: {'; '.join(note.answers)})" if note.answers else text
 
 
-def _noted_action(notes: tuple[Note, ...], before: JsonObject | None) -> tuple[str, str] | None:
-    """What was noted as next since the contract before: what was next earlier may be done by now."""
-    since = (before or {}).get("leg", 0)
-    fresh = (note for note in noted.of(Kind.NEXT, notes) if note.leg > since)
-    return next(((note.text, note.source) for note in fresh), None)
-
-
 def _plan(record: SessionRecord, before: JsonObject | None) -> list[JsonObject]:
     if record.plan:
         return [{"text": step.text, "status": step.status.value, "source": "plan"} for step in record.plan]
@@ -174,54 +165,9 @@ def _is_open(step: JsonObject) -> bool:
     return step.get("status") in (PlanStatus.PENDING.value, PlanStatus.IN_PROGRESS.value)
 
 
-def _first_of_all(work: WorkFacts, action: tuple[str, str]) -> tuple[str, str]:
-    """Before anything else, what stands half-done in the worktree: a commit on top of it would end it by accident."""
-    if not work.operation:
-        return action
-    first = f"First finish or abort the {work.operation} that stands half-done in the worktree (git status)"
-    return f"{first}, then: {action[0]}", "git: state of the worktree"
-
-
-def _next_action(
-    plan: list[JsonObject],
-    left: list[JsonObject],
-    record: SessionRecord,
-    commits: tuple[WorkCommit, ...],
-    before: JsonObject | None,
-) -> tuple[str, str]:
-    """The action and the rule that chose it, the first that has something to say."""
-    old = {commit.oid for commit in commits_until(commits, before)}
-    spoken = [(text, commit) for text, commit in _trailers(commits, "Relay-Next")]
-    for text, commit in reversed(spoken):
-        if commit.oid not in old:
-            return text, _commit_source(commit)
-    for status in (PlanStatus.IN_PROGRESS, PlanStatus.PENDING):
-        for step in plan:
-            if step["status"] == status.value:
-                return step["text"], f"{step['source']}: first step {status.value.replace('_', ' ')}"
-    if record.pending_calls:
-        call = record.pending_calls[-1]
-        return f"Look at what this interrupted call left, and finish it: {call}", "transcript: call without a result"
-    if spoken:
-        text, commit = spoken[-1]
-        return text, f"{_commit_source(commit)}, of an earlier leg"
-    if left:
-        return left[0]["text"], left[0]["source"]
-    if record.turn_complete:
-        return "Check the work against the goal and finish what is missing", "rule: no plan; the agent ended its turn"
-    return "Read the commits since the base and the code in flight, and go on with the goal", "rule: no plan was left"
-
-
-def commits_until(commits: tuple[WorkCommit, ...], before: JsonObject | None) -> tuple[WorkCommit, ...]:
-    """The commits that the contract before already knew."""
-    known = {(before or {}).get("headCommit"), (before or {}).get("snapshotCommit")}
-    last = max((place for place, commit in enumerate(commits) if commit.oid in known), default=-1)
-    return commits[: last + 1]
-
-
 def _done(plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
-    for text, commit in _trailers(commits, "Relay-Do-Not-Redo"):
-        yield _item(text, _commit_source(commit))
+    for text, commit in trailers(commits, "Relay-Do-Not-Redo"):
+        yield _item(text, commit_source(commit))
     for command in dict.fromkeys(command.command for command in record.commands if _is_done_once(command)):
         yield _item(f"Already run with success: {command}", "command")
     for step in plan:
@@ -243,8 +189,8 @@ def _is_done_once(command: Command) -> bool:
 
 
 def _decisions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
-    for text, commit in reversed(list(_trailers(commits, "Relay-Decision"))):
-        yield _decision(text, _commit_source(commit))
+    for text, commit in reversed(list(trailers(commits, "Relay-Decision"))):
+        yield _decision(text, commit_source(commit))
 
 
 def _decision(text: str, source: str) -> JsonObject:
@@ -253,20 +199,23 @@ def _decision(text: str, source: str) -> JsonObject:
 
 
 def _rules(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
-    for text, commit in _trailers(commits, "Relay-Constraint"):
-        yield {"rule": text, "source": _commit_source(commit)}
+    for text, commit in trailers(commits, "Relay-Constraint"):
+        yield _rule(text, commit_source(commit))
+
+
+def _stated_rules(prompts: list[tuple[str, str]], task: str) -> Iterator[JsonObject]:
+    """What prompts and the task say; the task itself is none, since it is the goal."""
+    found = [*ruled.rules([*prompts, (task, TASK)]), *ruled.unread(prompts)]
+    return (_rule(text, source) for text, source in found if text != task.strip())
+
+
+def _rule(text: str, source: str) -> JsonObject:
+    return {"rule": text, "source": source}
 
 
 def _questions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
-    for text, commit in _trailers(commits, "Relay-Question"):
-        yield _item(text, _commit_source(commit))
-
-
-def _trailers(commits: tuple[WorkCommit, ...], name: str) -> Iterator[tuple[str, WorkCommit]]:
-    for commit in commits:
-        for key, value in commit.trailers:
-            if key.lower() == name.lower() and value.strip():
-                yield value.strip(), commit
+    for text, commit in trailers(commits, "Relay-Question"):
+        yield _item(text, commit_source(commit))
 
 
 def _carried(owner: object, name: str) -> Iterator[JsonObject]:
@@ -275,26 +224,38 @@ def _carried(owner: object, name: str) -> Iterator[JsonObject]:
     leg = owner.get("leg") if isinstance(owner, dict) else None
     for item in items if isinstance(items, list) else ():
         source = item["source"]
-        if source in ("git", "git relay"):
+        if source == "git":
             continue
         told = source if leg is None or source.startswith("commit ") or ", leg " in source else f"{source}, leg {leg}"
         yield item | {"source": told}
 
 
+def _answered_before(
+    record: SessionRecord, work: WorkFacts, before: JsonObject | None, leg: int
+) -> Iterator[JsonObject]:
+    """What the agent added when it was asked, which no file holds, as long as nobody has worked since."""
+    if before is not None and not has_worked(record, work, before, leg):
+        yield from (item for item in before["summary"]["hypotheses"] if item["source"].startswith(ASKED))
+
+
 def _joined(member: str, *groups: Iterable[JsonObject]) -> list[JsonObject]:
-    """All items in order, each text once; blank ones are nobody's word."""
+    """Each text once, the human's before all others, since a list that is too long loses its end.
+
+    Before all comes what a contract before could only count. What is blank, or says that there is
+    nothing, is nobody's word, unless the human said it.
+    """
     found: dict[str, JsonObject] = {}
-    for group in groups:
-        for item in group:
-            text = " ".join(str(item[member]).split())
-            if text:
-                found.setdefault(text, item)
+    for item in sorted((item for group in groups for item in group), key=_rank):
+        text = " ".join(str(item[member]).split())
+        if text and (_rank(item) == 1 or not says_nothing(text)):
+            found.setdefault(text, item)
     return list(found.values())
+
+
+def _rank(item: JsonObject) -> int:
+    source = item["source"]
+    return 0 if source.startswith(COUNTED) else 1 if source.startswith(OF_THE_HUMAN) else 2
 
 
 def _item(text: str, source: str) -> JsonObject:
     return {"text": text, "source": source}
-
-
-def _commit_source(commit: WorkCommit) -> str:
-    return f"commit {commit.oid[:12]}"

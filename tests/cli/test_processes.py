@@ -149,7 +149,7 @@ class TestAnOperationOfGitThatStandsHalfDone:
         assert ran.rc == 0, ran
         contract = contract_of(repo, relay)
         assert contract["nextAction"].startswith(f"First finish or abort the {name}")
-        assert contract["nextActionSource"] == "git: state of the worktree"
+        assert contract["nextActionSource"].startswith("git: state of the worktree; ")
         (fact,) = [f["text"] for f in contract["summary"]["facts"] if name in f["text"]]
         assert "made.txt" in fact
         assert "First finish or abort" in demo.prompts()[-1]

@@ -48,7 +48,7 @@ def texts(contract: JsonObject, name: str, member: str = "text") -> list[str]:
 
 def next_action(record: SessionRecord, work: WorkFacts = NO_WORK, **more: object) -> tuple[str, str]:
     """The action that a contract names, and its source."""
-    contract = build(identity(), PAUSE, record, work, **more)  # type: ignore[arg-type]
+    contract = build(identity(2 if "previous" in more else 1), PAUSE, record, work, **more)  # type: ignore[arg-type]
     return contract["nextAction"], contract["nextActionSource"]
 
 
@@ -191,6 +191,7 @@ def test_a_next_action_of_an_earlier_leg_does_not_beat_a_newer_plan() -> None:
     later = replace(work, head_commit="e" * 40, snapshot_commit="e" * 40, commits=(said, WorkCommit("e" * 40, "more")))
     planned = replace(EMPTY, plan=(PlanItem("Now", PlanStatus.IN_PROGRESS),))
     assert next_action(planned, later, previous=first)[0] == "Now"
+    later = replace(later, snapshot_tree="e" * 40)
     assert next_action(EMPTY, later, previous=first) == ("Said in leg 1", f"commit {HEAD[:12]}, of an earlier leg")
 
 
@@ -321,6 +322,32 @@ def fattened(size: int, unit: str) -> JsonObject:
     pause = PauseFacts(fat, SafePoint.INTERRUPTED, fat)
     who = identity(task=fat * 50, acceptance=(fat,) * 60, output_contract=fat * 20)
     return build(who, pause, record, work)
+
+
+def crowded(*rules: str) -> tuple[SessionRecord, WorkFacts]:
+    """A session whose human says these, and whose agent has left more rules in its commits than fit."""
+    said = tuple(("Relay-Constraint", f"{n} of the agent " + "x" * 300) for n in range(250))
+    return replace(EMPTY, prompts=(TASK, *rules)), replace(NO_WORK, commits=(WorkCommit(HEAD, "s", said),))
+
+
+def test_the_rules_of_the_human_come_before_the_agent_s_and_what_does_not_fit_is_counted_with_its_place() -> None:
+    rules = [f"never touch module m{n}, it belongs to team {n}" for n in range(60)]
+    contract = build(identity(), PAUSE, *crowded(*rules))
+    kept = texts(contract, "constraints", "rule")
+    assert kept[:60] == rules[::-1]
+    left_out = 310 - len(kept) + 1
+    assert kept[-1] == f"and {left_out} more that did not fit into the contract of leg 1: {left_out} in git log"
+    assert any(loss.startswith(f"constraints: {left_out} of 310") for loss in contract["losses"])
+    again = build(identity(2), PAUSE, EMPTY, NO_WORK, link(seal(contract, KEY)))
+    assert again["constraints"][0] == {"rule": kept[-1], "source": "git relay, leg 1"}
+    assert set(rules) <= set(texts(again, "constraints", "rule"))
+
+
+def test_pasted_output_crowds_no_rule_out() -> None:
+    log = "and eslint:\n" + "\n".join(f"src/a{n}.ts:5:3 error  it must be awaited" for n in range(60))
+    contract = build(identity(), PAUSE, *crowded("never touch the prod db", *(f"{n} {log}" for n in range(8))))
+    assert texts(contract, "constraints", "rule")[0] == "never touch the prod db"
+    assert not any("awaited" in rule for rule in texts(contract, "constraints", "rule"))
 
 
 @pytest.mark.parametrize(("size", "unit"), [(600, "x"), (3000, "x"), (300, "\x01"), (900, "\U0001f600")])

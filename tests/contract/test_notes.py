@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from relay_git.contract.build import build
 from relay_git.contract.notes import Kind, Note, line, parse
+from relay_git.contract.sign import seal
 from relay_git.git.work import WorkCommit
-from relay_git.session import PlanItem, PlanStatus
-from tests.contract.samples import HEAD, PAUSE, RECORD, WORK, identity, link, sealed
+from relay_git.session import PlanItem, PlanStatus, SessionRecord
+from tests.contract.samples import HEAD, KEY, PAUSE, RECORD, WORK, identity, link, sealed
 
 SOURCE = "note of the agent"
 
@@ -47,6 +48,42 @@ def test_a_next_step_of_an_earlier_leg_is_over_and_the_rest_stays() -> None:
     assert made["constraints"][0] == {"rule": "Keep the old route", "source": SOURCE}
 
 
+def test_what_is_next_stays_next_while_a_contract_is_built_again_and_no_agent_has_worked() -> None:
+    first = build(identity(), PAUSE, RECORD, WORK, notes=noted((Kind.NEXT, "asked step")))
+    again = build(identity(), PAUSE, RECORD, WORK, link(seal(first, KEY)))
+    assert (again["nextAction"], again["nextActionSource"]) == ("asked step", SOURCE)
+    idle = SessionRecord(agent="codex")
+    assert build(identity(2), PAUSE, idle, WORK, link(seal(again, KEY)))["nextAction"] == "asked step"
+    assert build(identity(2), PAUSE, RECORD, WORK, link(seal(again, KEY)))["nextAction"] == "Write the endpoint"
+
+
+def test_a_trailer_stays_next_too_and_what_stood_half_done_does_not() -> None:
+    said = replace(WORK, operation="rebase", commits=(WorkCommit(HEAD, "x", (("Relay-Next", "said step"),)),))
+    first = build(identity(), PAUSE, RECORD, said)
+    assert first["nextAction"].startswith("First finish or abort the rebase")
+    again = build(identity(), PAUSE, RECORD, replace(said, operation=""), link(seal(first, KEY)))
+    assert (again["nextAction"], again["nextActionSource"]) == ("said step", f"commit {HEAD[:12]}")
+
+
+def test_what_is_noted_after_a_contract_is_next_in_the_one_that_is_built_again_and_in_that_of_the_next_leg() -> None:
+    first = link(seal(build(identity(), PAUSE, RECORD, WORK, notes=noted((Kind.NEXT, "old step"))), KEY))
+    at = str(first.words["createdAt"])[:-3] + "59Z"
+    notes = (*noted((Kind.NEXT, "old step")), Note(Kind.NEXT, "FIRST fix CI", 1, "note of the user", at=at))
+    for leg in (1, 2):
+        assert build(identity(leg), PAUSE, RECORD, WORK, first, notes=notes)["nextAction"] == "FIRST fix CI"
+
+
+def test_what_only_says_that_there_is_none_is_none_unless_the_human_said_it() -> None:
+    notes = noted(*((kind, "None.") for kind in Kind))
+    none = WorkCommit(HEAD, "x", tuple((f"Relay-{name}", "none") for name in ("Decision", "Constraint", "Next")))
+    made = build(identity(), PAUSE, replace(RECORD, plan=()), replace(WORK, commits=(none,)), notes=notes)
+    assert made["decisions"] == made["constraints"] == made["summary"]["openQuestions"] == []
+    assert made["nextActionSource"].startswith("rule")
+    assert all(item["text"] != "None." for item in made["doNotRedo"])
+    answer = (Note(Kind.DECISION, "none", 1, "note of the user"),)
+    assert build(identity(), PAUSE, RECORD, WORK, notes=answer)["decisions"][0]["summary"] == "none"
+
+
 def test_secrets_in_notes_are_taken_out() -> None:
     secret = "gsk" + "_" + "Zq7Rk2Lm9Xw4Tn6Vb8Yc3Hd5Jf1Gp0Sa"
     made = build(identity(), PAUSE, RECORD, WORK, notes=noted((Kind.CONSTRAINT, f"use {secret}")))
@@ -65,7 +102,7 @@ def test_a_plan_that_was_cancelled_stays_cancelled() -> None:
 def test_what_is_written_is_read_back_in_order() -> None:
     data = b"".join(line(kind, f"say {kind}", 3, "2026-01-02T03:04:05Z") for kind in Kind)
     found, skipped = parse(data, SOURCE)
-    assert found == [Note(kind, f"say {kind}", 3, SOURCE) for kind in Kind]
+    assert found == [Note(kind, f"say {kind}", 3, SOURCE, at="2026-01-02T03:04:05Z") for kind in Kind]
     assert skipped == 0
 
 
