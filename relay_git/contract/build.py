@@ -21,7 +21,7 @@ from relay_git.contract.notes import Note
 from relay_git.contract.pause import PauseFacts
 from relay_git.contract.placeholder import PLAIN, Policy
 from relay_git.contract.redact import redact_contract
-from relay_git.contract.said import Said, said
+from relay_git.contract.said import Said, later_prompts, said
 from relay_git.contract.verify import FORMAT, VERSION
 from relay_git.git.work import WorkFacts
 from relay_git.session import SessionId, SessionRecord, Usage
@@ -185,7 +185,7 @@ def _work_members(identity: Identity, record: SessionRecord, work: WorkFacts, be
         "snapshotTree": work.snapshot_tree,
         "branch": work.branch,
         "usage": _usage(record.usage),
-        "losses": _losses(record, work),
+        "losses": _losses(record, work, identity.task),
     }
 
 
@@ -199,8 +199,10 @@ def _usage(usage: Usage) -> JsonObject:
     return {name: max(0, min(count, MAX_INTEGER)) for name, count in counted.items()}
 
 
-def _losses(record: SessionRecord, work: WorkFacts) -> list[str]:
+def _losses(record: SessionRecord, work: WorkFacts, task: str) -> list[str]:
     skipped = [f"{record.skipped} records of the transcript could not be read"] if record.skipped else []
+    if (unquoted := len(later_prompts(record, task)) - facts.LISTED_EVIDENCE) > 0:
+        skipped.append(f"{unquoted} older prompts of the user are not quoted: the transcript of the agent has them")
     return [*skipped, *record.losses, *work.losses]
 
 

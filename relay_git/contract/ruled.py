@@ -23,7 +23,8 @@ _RULE = re.compile(
     r"|frozen|off[- ]limits|hands off|stay away|under no|in no case|neither"
     r"|(?:isn|aren|mustn|shouldn)['’]t"
     r"|(?:nothing|nobody|no one|none)\b.{0,40}?\b(?:may|must|shall|should|gets?|is|are))\b"
-    r"|\bleave\b.{1,80}\b(?:alone|as (?:it|they)|untouched|unchanged)\b|(?:^|[:;,]\s*)no\s+"
+    r"|\bleave (?:it|them|that|this)(?: be)?(?=\W*$|[,;])|^\W*not again\b|\bleave\b.{1,80}\b(?:alone|as (?:it|they)"
+    r"|untouched|unchanged)\b|(?:^|[:;,]\s*)no\s+"
     r"(?!need\b|problem|worries|idea\b|one\b|wonder)\w|^\W*skip\b"
     # what must be
     r"|\b(?:must|shall|should|always|only|exclusively|ha(?:ve|s) to|needs? to be|(?:is|are) to be|required|mandatory"

@@ -333,6 +333,7 @@ def crowded(*rules: str) -> tuple[SessionRecord, WorkFacts]:
 def test_the_rules_of_the_human_come_before_the_agent_s_and_what_does_not_fit_is_counted_with_its_place() -> None:
     rules = [f"never touch module m{n}, it belongs to team {n}" for n in range(60)]
     contract = build(identity(), PAUSE, *crowded(*rules))
+    assert "20 older prompts of the user are not quoted: the transcript of the agent has them" in contract["losses"]
     kept = texts(contract, "constraints", "rule")
     assert kept[:60] == rules[::-1]
     left_out = 310 - len(kept) + 1
