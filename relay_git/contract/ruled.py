@@ -65,11 +65,11 @@ _REFUSAL = re.compile(
 _ALONE = re.compile(r"\W*(?:no|nope|nah|nein|stop|wrong|undo|thanks?|please|sorry|and|ok(?:ay)?|again|hm+)\W*", re.I)
 # What people say that has the words of a rule and is none.
 _CHATTER = re.compile(
-    r"\W*(?:(?:ok(?:ay)?|oh|well|haha|lol|yeah|yep|yes|hm+|sorry|nice|cool|great)\b[\s,.!]*)*(?:(?:only"
+    r"\W*(?:(?:ok(?:ay)?|oh|well|haha?|lol|yeah|yep|yes|hm+|sorry|nice|cool|great)\b[\s,.!]*)*(?:(?:only"
     r"|just) (?:kidding|joking|saying|"
     r"wondering|checking|asking|curious|got|saw|noticed)\b|never ?mind\b|never a dull|can['’]?t (?:wait|believe)"
     r"|don['’]?t worry|you only live"
-    r"|no (?:rush|hurry|worries|problem|idea|clue|wonder|doubt)\b|not bad\b"
+    r"|(?:I(?:['’]ve| have) )?no (?:rush|hurry|worries|problem|idea|clue|wonder|doubt)\b|not bad\b"
     r"|I(?:['’]ve|['’]d| have| had)? (?:never|can(?:no|['’])?t|could(?:n['’]?t| not)|do(?:n['’]?t| not)"
     r"|did(?:n['’]?t| not)"
     r"|have(?:n['’]?t| not)|only|just|always|must have|should have) (?:saw|see|seen|know|knew|known|think|thought"
@@ -80,7 +80,7 @@ _CHATTER = re.compile(
     re.I,
 )
 _SMALL_TALK = re.compile(
-    r"\W*(?:thanks?|thank you|thx|ty|cheers|sorry|congrat\w*|well done|good (?:job|work|morning|night)|lol|haha\w*"
+    r"\W*(?:thanks?|thank you|thx|ty|cheers|sorry|congrat\w*|well done|good (?:job|work|morning|night)|lol|ha\b|haha\w*"
     r"|lgtm|sounds? good"
     r"|looks? (?:good|great|fine|ok)|(?:\w+, )?(?:love|like) (?:it|that|this)|you(?:['’]re| are) (?:the best|great"
     r"|awesome|amazing|right|welcome|an?\b|so\b)"

@@ -30,15 +30,15 @@ _DECISION = re.compile(
 _WE = r"\b(?:I|we)(?:['’]ve| have| had)?\s+(?:now\s+|also\s+|therefore\s+|then\s+)?"
 _DECIDED = _words(
     (
-        "decided,chose,opted,settled,agreed,picked,selected,resolved,landed,went",
+        "decided,chose,opted,settled,agreed,picked,selected,resolved,landed,went,gone,favo,prefer",
         rf"{_WE}(?:decided|chosen?|opted|settled|agreed|picked(?! up)|selected|resolved\s+to|landed\s+on"
-        rf"|went\s+(?:with|for))\b"
+        rf"|(?:went|gone)\s+(?:with|for)|prefer|favou?r)\b"
         r"|\b(?:but|and|so|finally)\s+(?:decided|chose|opted|settled\s+on|went\s+with)\b",
     ),
     (
-        "going,'ll,’ll,will,shall",
+        "going,'ll,’ll,will,shall,won't,won’t",
         r"\b(?:I|we)(?:['’]ll|\s+will|\s+shall|['’]m|['’]re|\s+am|\s+are)\s+(?:going\s+(?:to|with)|go\s+(?:with|for)"
-        r"|stick\s+(?:with|to)|stay\s+with|settle\s+(?:on|for))\b",
+        r"|stick\s+(?:with|to)|stay\s+with|settle\s+(?:on|for))\b|\b(?:I|we)\s+(?:(?:will|shall)\s+not|won['’]t)\b",
     ),
     (
         "choice,pick,decision,plan,idea,agreed,chosen,preferred,final,selected",
@@ -52,7 +52,8 @@ _DECIDED = _words(
     ),
     (
         "",
-        r"\W*(?:(?:(?:go|stick|stay)ing|went|let['’]s\s+(?:go|stick))\s+with|(?:opt(?:ed|ing)|settl(?:ed"
+        r"\W*(?:(?:(?:go|stick|stay)ing|went|let['’]s\s+(?:go|stick))\s+with|let['’]s\s+(?:use|keep|drop)"
+        r"|(?:opt(?:ed|ing)|settl(?:ed"
         r"|ing))\s+(?:for|on)"
         r"|ended\s+up\s+(?:with|using|going)|chose|choosing|picking|picked(?!\s+up)|selected|decided|prefer(?:red|ring)"
         r"|(?:reject|abandon|discard|postpon|deferr?)(?:ed|ing)|deliberately|intentionally|rul(?:ed|ing)\s+out)\b",
@@ -66,12 +67,13 @@ _DID = re.compile(
     r"|i)|wait|seem|need|want|see|start|finish|complet"
     r"|creat|writ|work|fail|pass|investigat|search|grep|verif|confirm|assum|believ|think|report|committ|push"
     r"|keep(?:ing)?\s+an)\w*)"
-    r"(?:\w+(?:ed|ing)|kept|made|left|took|put|split|cut|set)\b|^\W*(?:instead\s+of|rather\s+than)\b.*\b(?:I|we)\b",
+    r"(?:\w+(?:ed|ing)|kept|made|left|took|put|split|cut|set)\b|^\W*(?:instead\s+of|rather\s+than)\b.*\b(?:I|we)\b"
+    r"|^\W*not\s+\w+ing\b",
     re.I,
 )
 _WHY = re.compile(
-    r"\b(?:instead\s+of|rather\s+than|because|since|in\s+favou?r\s+of|so\s+(?!far\b|much\b|many\b|on\b)\w+)\b"
-    r"|,\s*not\b|;\s*\w"
+    r"\b(?:instead\s+of|rather\s+than|because|since|in\s+favou?r\s+of|otherwise|so\s+(?!far\b|much\b|many\b|on\b)\w+)\b"
+    r"|,\s*not\b|;\s*\w|\A\W*not\b.*[:,]"
     r"|\A\W*(?:switched|moved|migrated)\s+to\b.*,\s+\w",
     re.I,
 )
@@ -82,9 +84,10 @@ _IF = re.compile(r"\b(?:if|when|whenever|unless|in case)\b", re.I)
 _GOING_TO = re.compile(r"going\s+to\b", re.I)
 
 _QUESTION = re.compile(
-    r"(?:open |remaining |unanswered )?questions?(?: for you)?|unclear|open(?: points?)?|tbd|undecided|pending"
+    r"(?:open |remaining |unanswered )?questions?(?: for you)?|unclear|unresolved|open(?: points?)?|tbd|undecided"
+    r"|pending"
     r"|up to you|your call"
-    r"|not (?:yet )?decided|to be (?:clarified|decided|determined|confirmed|defined)"
+    r"|not (?:yet )?decided|(?:still )?to be (?:clarified|decided|determined|confirmed|defined)"
 )
 _WHAT = r"(?:whether|if|how|which|why|what|where|who|when)"
 _WHO = (
@@ -135,8 +138,10 @@ _ASKED = re.compile(
 _DEAD_END = re.compile(r"dead ends?|tried without success|(?:what )?(?:did not|didn['’]t|does not|doesn['’]t) work")
 _NOT = r"(?:(?:is|was|do(?:es)?|did|wo|will|would)(?:\s+not|n['’]t)|can(?:not|['’]t))"
 _VAIN = (
-    rf"(?:{_NOT}\s+(?:work|help|fix|solve|change|build|load|compile|an?\s+option|viable|enough|possible)|fail(?:s|ed)"
-    r"|no\s+(?:use|effect|impact|difference|luck|success)|without\s+success|in\s+vain|unsuccessful"
+    rf"(?:{_NOT}\s+(?:work|help|fix|solve|change|build|load|compile|do(?=[.,;])|an?\s+option|viable|enough|possible)"
+    rf"|fail(?:s|ed)"
+    r"|(?:does|did)\s+nothing|still\s+\w+|no\s+(?:use|effect|impact|difference|luck|success)|without\s+success"
+    r"|in\s+vain|unsuccessful"
     r"|to\s+no\s+avail|useless|unusable|dead\s+end|nowhere|timed\s+out|broke|breaks|made\s+\w+\s+(?:\w+\s+)?(?:worse"
     r"|slower)|ran\s+into"
     r"|(?:changes?|changed|solve[sd]|fixe[sd])\s+(?:it|nothing)|no[- ]?go\b|not\s+(?:an\s+option|viable|feasible"
@@ -146,9 +151,10 @@ _VAIN = (
 _WORKED = r"(?!.*\b(?:works?|worked|pass(?:es|ed)?|fixed|solved|helped|green|succe\w+)\b)"
 _FAILED = _words(
     (  # what was tried, and what came of it
-        "tried,attempted,experimented,spent",
-        r"(?:^\W*|\b(?:I|we)\s+(?:(?:have|had|also|first|then|even)\s+)*|['’]ve\s+(?:also\s+)?)(?:tried|attempted"
-        r"|experimented|spent)\b"
+        "tried,attempted,experimented,spent,gave",
+        r"(?:\bgave\b.{1,40}\ba\s+(?:shot|try|go)\b|(?:^\W*|\b(?:I|we)\s+(?:(?:have|had|also|first|then|even)\s+)*"
+        r"|['’]ve\s+(?:also\s+)?)(?:tried|attempted"
+        r"|experimented|spent)\b)"
         rf".+(?:\b{_VAIN}\b|(?:[,;:]|\bbut\b){_WORKED}\s*\w)",
     ),
     (
@@ -159,6 +165,11 @@ _FAILED = _words(
     ("", rf"\W*(?:neither|an?\s|\w+ing\s)(?:(?!\b(?:that|which|so)\b).){{1,80}}?\b(?:{_VAIN}\b|turned\s+out)"),
     ("work,help", rf"\b{_NOT}\s+(?:work|help)\b.*(?:\b(?:because|since|due\s+to|either)\b|[,:;])"),
     ("be used,be done", rf"\b{_NOT}\s+be\s+(?:used|done)\s+here\b"),
+    (
+        "unusable,useless,infeasible,impossible,no use",
+        r"\b(?:is|are|was)\s+(?:unusable|useless|infeasible|impossible)\b.*(?:\b(?:because|since|here)\b|[,:;])"
+        r"|\b(?:is|was)\s+(?:of\s+)?no\s+use\b",
+    ),
     ("dead end,no-go,nogo,cause,culprit", r"\bdead\s+end\b|\bno[- ]?go\b|\bnot\s+the\s+(?:cause|culprit)\b"),
     (  # what was taken back
         "rolled,reverted,undid,gave up,backed",

@@ -31,10 +31,11 @@ def _tongue(words: str, rule: str) -> _Tongue:
 _TONGUES = {
     "de": _tongue(
         """der die das und oder ist nicht ein eine einen einem den dem des mit für auf von zu im am bitte kein keine
-        keinen wir ich du es sie auch noch aber wenn dann so nur wie was warum bei aus nach mal hier jetzt soll sind
+        keinen wir ich du es sie auch noch nichts aber wenn dann so nur wie was warum bei aus nach mal hier jetzt
+        soll sind
         wird
         danke gut schon statt immer nie niemals alle sieht lass mach""",
-        r"nicht|nie|niemals|kein\w{0,2}|ohne|verboten|tabu|darf\w*|dürfen|sollen?|sollst|muss|müssen|immer|nur|stets"
+        r"nichts?|nie|niemals|kein\w{0,2}|ohne|verboten|tabu|darf\w*|dürfen|sollen?|sollst|muss|müssen|immer|nur|stets"
         r"|statt"
         r"|ausschließlich|lass\w*|bleib\w*|behalt\w*|finger weg|vermeide\w*|niemand|höchstens|mindestens"
         r"|achte\w* darauf",
@@ -91,7 +92,7 @@ def tongue_of(text: str) -> str:
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text[:4000])]
     counts = {name: sum(word in tongue.words for word in words) for name, tongue in _TONGUES.items()}
     best = max(counts, key=lambda name: (counts[name], name == ENGLISH))
-    if counts[best]:
+    if counts[best] and (best == ENGLISH or counts[best] * 4 >= len(words)):  # one word is found in many languages
         return best
     foreign = sum(not word.isascii() for word in words) * 2 > len(words)
     return UNKNOWN if foreign or len(words) >= _FEW else ENGLISH

@@ -43,7 +43,7 @@ def test_a_brief_keeps_within_its_tokens(judged) -> None:
     assert all(max(result.tokens["brief"]) <= MOST_TOKENS for result in judged.values())
 
 
-@pytest.mark.parametrize(("held_out", "recall", "precision"), [(False, 0.95, 0.97), (True, 0.5, 0.8)])
+@pytest.mark.parametrize(("held_out", "recall", "precision"), [(False, 0.95, 0.97), (True, 0.4, 0.8)])
 def test_ways_of_saying_it_are_known_and_what_says_something_else_is_not_taken_for_it(
     held_out, recall, precision
 ) -> None:
