@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 from relay_git.contract.prose import Sentence, labelled, says_nothing, sentences
 
@@ -190,24 +192,43 @@ _STILL = _words(
 )
 
 
-def spoken(texts: Iterable[str]) -> list[Sentence]:
-    """The sentences of what the agent said, oldest first."""
-    return [sentence for text in texts for sentence in sentences(text)]
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What one text of the agent's states, in its order."""
+
+    decisions: tuple[str, ...]
+    dead_ends: tuple[str, ...]
+    questions: tuple[str, ...]
 
 
-def decisions(said: Iterable[Sentence]) -> list[str]:
+def spoken(texts: Iterable[str]) -> list[Spoken]:
+    """What each text that the agent said states, oldest first."""
+    return list(map(_states, texts))
+
+
+@lru_cache(maxsize=4096)  # a later contract of the same leg hears most of it again
+def _states(text: str) -> Spoken:
+    said = list(sentences(text))
+    return Spoken(
+        tuple(filter(None, map(_decided, said))),
+        tuple(filter(None, (_of(one, _DEAD_END, _FAILED) for one in said))),
+        tuple(filter(None, (_of(one, _QUESTION, _UNKNOWN) for one in said))),
+    )
+
+
+def decisions(said: Iterable[Spoken]) -> list[str]:
     """What the agent says to have decided, the newest first."""
-    return _newest(map(_decided, said))
+    return _newest(text for one in said for text in one.decisions)
 
 
-def dead_ends(said: Iterable[Sentence]) -> list[str]:
+def dead_ends(said: Iterable[Spoken]) -> list[str]:
     """What the agent says to have tried in vain, the newest first."""
-    return _newest(_of(one, _DEAD_END, _FAILED) for one in said)
+    return _newest(text for one in said for text in one.dead_ends)
 
 
-def questions(said: Iterable[Sentence], last: str) -> list[str]:
+def questions(said: Iterable[Spoken], last: str) -> list[str]:
     """What the agent says not to know, the newest first, behind what its last words ask, where it ended with those."""
-    found = _newest(_of(one, _QUESTION, _UNKNOWN) for one in said)
+    found = _newest(text for one in said for text in one.questions)
     asked = (one.text for one in sentences(last) if _asks(one) and _ASKED.search(one.own))
     return list(dict.fromkeys([*(text for text in asked if not any(text in other for other in found)), *found]))
 
@@ -259,4 +280,4 @@ def _search(own: str, words: Words) -> re.Match[str] | None:
 
 
 def _newest(found: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(reversed([text for text in found if text])))[:MOST_STATED]
+    return list(dict.fromkeys(reversed(list(found))))[:MOST_STATED]
