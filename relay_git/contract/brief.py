@@ -31,6 +31,7 @@ TITLE = "# git relay brief: a task handed over by another agent"
 PROMPT = "prompt"  # the kind of evidence that is the human's own words
 FOREIGN = "# git relay brief: a task taken over from another tool"
 REMINDER = "# git relay reminder: go on with your task"
+ACCEPT = "git relay accept "  # the command of every brief and reminder
 ORDER = "(You work on the branch relay/"  # how what the first agent is told beside the task begins
 
 _INTRODUCTION = """\
@@ -56,7 +57,8 @@ class Cut:
 
 def is_ours(prompt: str) -> bool:
     """Whether a prompt was written by git relay: the task too, with what is told beside it."""
-    return TITLE in prompt or REMINDER in prompt or ORDER in prompt
+    # A title alone may be quoted by the user; a brief and a reminder have the command in them.
+    return (ACCEPT in prompt and (TITLE in prompt or REMINDER in prompt)) or ORDER in prompt
 
 
 def without_order(prompt: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay_git.contract.bounds import LISTS, TEXTS, cut
-from relay_git.contract.brief import brief
+from relay_git.contract.brief import TITLE, brief
 from relay_git.contract.build import Previous, build
 from relay_git.contract.canonical import MAX_BYTES, JsonObject, canonical
 from relay_git.contract.model import Contract
@@ -342,6 +342,14 @@ def test_the_rules_of_the_human_come_before_the_agent_s_and_what_does_not_fit_is
     again = build(identity(2), PAUSE, EMPTY, NO_WORK, link(seal(contract, KEY)))
     assert again["constraints"][0] == {"rule": kept[-1], "source": "git relay, leg 1"}
     assert set(rules) <= set(texts(again, "constraints", "rule"))
+
+
+def test_who_quotes_the_title_of_a_brief_is_heard_and_a_brief_is_not() -> None:
+    told = f"{TITLE}\n\nI paste what I got, but don't use the staging db"
+    record = replace(EMPTY, prompts=(TASK, told, brief(unsigned())))
+    contract = build(identity(), PAUSE, record, NO_WORK)
+    assert texts(contract, "constraints", "rule")[0] == "I paste what I got, but don't use the staging db"
+    assert [item["excerpt"] for item in contract["evidence"] if item["kind"] == "prompt"] == [told]
 
 
 def test_pasted_output_crowds_no_rule_out() -> None:
