@@ -172,6 +172,9 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             "mysqldump --password='{}' shop > x.sql",
             '    "out": "{{\\"password\\": \\"{}\\"}}"',
             "- name: REDIS_PASSWORD\n  value: '{}'\n",
+            'mail_password = """{}"""\n',
+            "SMTP_PASSWORD='\\\n{}'\n",
+            "password＝{}\n",
         ),
     ),
     "generic api key": (
@@ -192,6 +195,11 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             'val token: String = "{}"',
             "define( 'AUTH_KEY', '{}' );",
             "mySecretString={}",
+            "search --api-key \\\n  {} \\\n  --all\n",
+            '#define MAPS_API_KEY "{}"',
+            "const apiKey = process.env.API_KEY || '{}';",
+            '{{"log": "{{\\\\\\"apiKey\\\\\\": \\\\\\"{}\\\\\\"}}"}}',
+            'variable "api_key" {{\n  type = string\n  default = "{}"\n}}\n',
         ),
     ),
     "aws secret": (
@@ -203,6 +211,8 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             "aws configure set aws_secret_access_key {}",
             "export AWS_SECRET_ACCESS_KEY='{}'",
             'secret_key = "{}"',
+            "Access key ID,Secret access key\nAKIA{key},{}\n",
+            "AWS Access Key ID [None]: AKIA{key}\nAWS Secret Access Key [None]: {}\n",
         ),
     ),
     "azure account key": (
@@ -284,8 +294,43 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
             "docker login -u me -p {} registry.example.com",
             "openssl rsa -in k -passin pass:{} -out o",
             "echo '{}' | docker login -u me --password-stdin",
+            "echo '{}' | sudo -S systemctl restart web",
+            "echo 'root:{}' | chpasswd",
+            "ssh-keygen -t ed25519 -N '{}' -f key",
+            "7z x backup.7z -p{}",
+            "zip -P '{}' a.zip b.txt",
+            "sqlplus scott/{}@db",
+            "smbclient //files/x -U 'bob%{}'",
+            "ConvertTo-SecureString '{}' -AsPlainText -Force",
+            "az login --service-principal -u app -p '{}' --tenant x",
         ),
     ),
+    "user and password": (
+        lambda m: m.of(ALNUM, 14),
+        (
+            'requests.get(url, auth=("admin", "{}"))',
+            "session.auth = HTTPBasicAuth('me', '{}')",
+            'smtp.login("me@example.com", "{}")',
+            "login: admin / {}",
+            "the creds are admin:{}",
+            "sign in as user admin with password {}",
+        ),
+    ),
+    "table": (
+        lambda m: m.of(ALNUM, 14),
+        (
+            "| user | password |\n|---|---|\n| admin | {} |\n",
+            " id | name | password \n----+------+----------\n  1 | bob  | {}\n(1 row)\n",
+            "User name,Password,Console login link\nbob,{},https://x.example\n",
+            "| DB password | `{}` |\n",
+            "Key         Value\n---         -----\npassword    {}\nuser        bob\n",
+        ),
+    ),
+    "short name": (
+        lambda m: m.of(ALNUM, 14),
+        ("[smtp]\nuser = a\npass = {}\n", "  pw: {}\n", 'let pass = "{}";', "    storePassword '{}'\n"),
+    ),
+    "url token": (lambda m: m.of(HEX, 40), ("git clone https://{}@git.example.com/a/b.git",)),
     "sql password": (_password, ("CREATE USER app WITH PASSWORD '{}';", "ALTER USER 'a'@'%' IDENTIFIED BY '{}';")),
     "netrc": (
         lambda m: m.of(ALNUM, 20),
@@ -298,7 +343,16 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
     ),
     "kubernetes secret": (
         lambda m: base64.b64encode(_password(m).encode()).decode(),
-        ("kind: Secret\ndata:\n  password: {}\n", "data:\n  api-token: {}\n", "kind: Secret\ndata:\n  extra: {}\n"),
+        (
+            "kind: Secret\ndata:\n  password: {}\n",
+            "data:\n  api-token: {}\n",
+            "kind: Secret\ndata:\n  extra: {}\n",
+            "apiVersion: v1\ndata:\n  dsn: {}\n  url: {}\nkind: Secret\nmetadata:\n  name: x\n",
+        ),
+    ),
+    "kubernetes text": (
+        lambda m: m.of(ALNUM, 14),
+        ("kind: Secret\nmetadata:\n  name: db-one\nstringData:\n  db: {}\n",),
     ),
     "connection string": (
         _quoted,
@@ -325,7 +379,17 @@ REST: dict[str, tuple[Make, tuple[str, ...]]] = {
     ),
     "password in words": (
         lambda m: m.of(ALNUM, 12),
-        ("the admin password is {}, do not lose it", "log in with password {}."),
+        (
+            "the admin password is {}, do not lose it",
+            "log in with password {}.",
+            "Das Passwort lautet {}",
+            "Das Kennwort für den Server ist: {}",
+            "Mot de passe : {}",
+            "la contraseña es {}.",
+            "пароль: {}",
+            "密码：{}",
+            "Password for admin: {}",
+        ),
     ),
     "base64 of an env file": (
         lambda m: base64.b64encode(f"DEBUG=1\nDB_PASSWORD={m.of(ALNUM, 18)}\n".encode()).decode(),
@@ -354,7 +418,8 @@ def secrets() -> Iterator[Sample]:
         for template in templates:
             for _ in range(EACH):
                 secret = make(maker)
-                yield Sample(kind, template.split("{}")[0][-24:].strip(), template.format(secret), secret)
+                text = template.replace("{key}", maker.of(UPPER, 16)) if "{key}" in template else template
+                yield Sample(kind, template.split("{}")[0][-24:].strip(), text.format(secret, secret), secret)
 
 
 def is_prefixed(kind: str) -> bool:
@@ -468,6 +533,13 @@ INNOCENT: dict[str, tuple[str, ...]] = {
         "PASS: test_login_{n}",
         "author = 'A. {word}'",
         'auth_provider = "google-oauth-{n}"',
+        "const UNEXPECTED_TOKEN = /^unexpected token '?(.)'?(,)? /i",
+        "nid_key = self._lib.NID_{word}_WithSHA1And3_Key_TripleDES_CBC",
+        "    'password',\n    'm{n}{word}',\n",
+        "login(request, user{n})",
+        'token = options.token || "{word}"',
+        "Das Passwort wird mit bcrypt{n} gespeichert",
+        "echo y | sudo -S true",
     ),
     "about a secret": (
         'TOKEN_AUDIENCE = "{uuid}"',
@@ -481,6 +553,13 @@ INNOCENT: dict[str, tuple[str, ...]] = {
         'public_key = "{b64a}"',
         "curl --user neo4j:[PASSWORD] http://{word}",
         "Authorization: Bearer XXXXXXXXXXXX",
+        "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE",
+        "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        'secret: "projects/{n}/secrets/{word}/versions/4"',
+        'redis.set("session:{hex16}", data)',
+        "fetch(url, {{ credentials: 'same-origin' }})",
+        "cookie: consent=accepted{n}",
+        "const OID_DIGEST_KEY = '1.2.840.{n}.1.9.4';",
     ),
     "placeholder": (
         "API_KEY=<your-key-here>",
@@ -526,6 +605,11 @@ INNOCENT: dict[str, tuple[str, ...]] = {
         'password authentication failed for user "{word}"',
         "2026-01-02 03:04:05:{n} GMT",
         "sid: S-1-5-21-{n}-{n}-{n}",
+        "passwd:x:0:{n}:root:/root:/bin/bash",
+        "| Token | Count |\n|---|---|\n| {word}_{n} | {n} |\n",
+        "| Password | must have {n} letters |\n",
+        "NAME         TYPE     DATA   AGE\n{word}-token   Opaque   {n}      5d\n",
+        "name,token,size\n{word},{word}{n},{n}\n",
     ),
 }
 EACH_INNOCENT = 5

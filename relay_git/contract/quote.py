@@ -46,7 +46,7 @@ class _Visible(dict[int, str | int]):
 
 
 def _shown(code: int) -> str | int:
-    if code in (0x09, 0x0A):
+    if code in (0x09, 0x0A, 0x20):
         return code
     character = chr(code)
     category = unicodedata.category(character)
@@ -68,6 +68,7 @@ class _Bare(dict[int, str | int]):
 
 _TABLE = _Visible()
 _BARE = _Bare()
+_PLAIN = bytes(code for code in range(0x80) if _BARE[code] == code)
 
 
 def visible(text: str) -> str:
@@ -79,6 +80,8 @@ def pieces(text: str) -> list[str]:
     """What of the text can be read, cut where something stood that `visible` takes out or spells out, or an emoji's
     selector; one piece, the text itself, where nothing is hidden.
     """
+    if text.isascii() and not text.encode().translate(None, _PLAIN):  # nearly every text, and that quickly
+        return [text]
     if all(_BARE[ord(character)] == ord(character) for character in set(text)):
         return [text]
     return _ANSI.sub(_HIDDEN, text).translate(_BARE).split(_HIDDEN)

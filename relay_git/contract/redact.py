@@ -1,11 +1,12 @@
 """Redaction: secrets are taken out of every free text before a contract is hashed and signed.
 
 Promise: known key shapes, private keys, passwords in URLs, addresses and commands, bearer headers, cookies, literal
-values assigned to a name that says it is secret, a password that prose names as such and that holds a digit, and
-base64 of any of those become `[redacted:<rule>]` or, with a key, `[redacted:<rule>#<tag>]` (`placeholder`), counted
-by rule; what merely looks random (commit ids, hashes, UUIDs, integrity values, `$TOKEN`, comparisons with "") stays,
-since entropy is asked of nothing but the value of a name that may be secret. Redacting twice changes nothing more.
-Ids and hashes of our own are exempt by field. It works on decoded strings, never on serialised JSON.
+values assigned to a name that says it is secret, cells of tables below such a name, a password that prose names as
+such and that holds a digit, and base64 of any of those become `[redacted:<rule>]` or, with a key,
+`[redacted:<rule>#<tag>]` (`placeholder`), counted by rule; what merely looks random (commit ids, hashes, UUIDs,
+integrity values, `$TOKEN`, comparisons with "") stays, since entropy is asked of nothing but the value of a name that
+may be secret. Redacting twice changes nothing more. Ids and hashes of our own are exempt by field. It works on decoded
+strings, never on serialised JSON.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from relay_git.contract.pem import redact_private_keys
 from relay_git.contract.placeholder import PLAIN, Policy, Taken
 from relay_git.contract.quote import pieces
 from relay_git.contract.rules import IN_FILES, KEYS, RULES, Rule
+from relay_git.contract.tabled import redact_tables
 
 MARK = "[changed by redaction: this text does not fit the file byte for byte]\n"
 
@@ -31,6 +33,7 @@ _OWN = (
 )
 EXEMPT = frozenset(_OWN.split())
 """Members that hold our own ids, hashes and exact names, wherever they stand in a contract: nothing is cut off them."""
+_SAMPLE = "EXAMPLE"  # what the ids in Amazon's documents end with
 _IN_LINES = ("taskGoal", "initialPrompt", "outputContract", "snippet")
 
 
@@ -70,7 +73,7 @@ def _without(text: str, taken: Taken) -> str:
         text = redact_private_keys(text, taken)
     for rule in dict.fromkeys([rule for needle, rule in _NEEDLES if needle in text]):
         text = _apply(rule, text, taken)
-    return redact_assignments(text, taken)
+    return redact_tables(redact_assignments(text, taken), taken)
 
 
 # One flat list: nearly every text has none of these words, and that is what the time goes into.
@@ -170,7 +173,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _apply(rule: Rule, text: str, taken: Taken) -> str:
     def replace(found: re.Match[str]) -> str:
         keep = found.groupdict().get("keep") or ""
-        if not keep and _in_a_word(text, found.start()):
+        if not keep and (_in_a_word(text, found.start()) or found[0].endswith(_SAMPLE)):
             return found[0]
         if rule.before and not _compiled(rule.before).search(text, max(0, found.start() - 400), found.start()):
             return found[0]

@@ -141,6 +141,11 @@ _SAID_OF_IT = (
     r"(?!(?:sha|md|base|argon|pbkdf|utf|bcrypt|scrypt|aes|hmac|oauth|rfc|ascii|v)[-_]?\d|rot13|ed25519"
     r"|[\d,-]+-?(?:char|byte|bit|digit|letter|word|symbol|day|hour|min|sec|month|time|[dhms]\b))"
 )
+# A password among words: letters and a digit, without the point that ends the sentence.
+_PROSE_VALUE = (
+    rf"{_FILLED_IN}(?i:{_SAID_OF_IT})(?=[^\s\"'`<>\\]{{0,100}}[A-Za-z])(?=[^\s\"'`<>\\]{{0,100}}[0-9])"
+    r"(?![^\s\"'`]{0,100}[(/])[^\s\"'`<>\\”“»]{6,100}?(?=[.,;:!?)\]。，]{0,3}(?:[\s\"'`<>\\”“»]|$))"
+)
 # Not inside of a longer word; the letter of a written escape such as \\n is not part of one.
 _ALONE = r"(?:(?<=\\[nrt])|(?<![\w~.-]))"
 _NO_USER = (  # what stands before "name@host" without being a user with a password
@@ -197,7 +202,7 @@ _SHAPES = (
     _rule(
         "url-password",
         "://",
-        r"(?P<keep>://[^\s/:@\"'`<>\\]{0,200}:)"
+        r"(?P<keep>://(?!\[redacted:)[^\s/:@\"'`<>\\]{0,200}:)"
         r"(?!\[redacted:|\$[A-Za-z_({]|%[({s]|\{|<|\*+@|process\.env)[^\s/\"'`<>\\]{1,400}(?=@[A-Za-z0-9\[{$])",
     ),
     _rule(
@@ -216,24 +221,82 @@ _SHAPES = (
     ),
     _rule(
         "command-password",
-        "sshpass|mysql|mariadb|redis-cli|docker|podman|helm|openssl|mongo|sqlcmd|ldapsearch|keytool|htpasswd|net use",
+        "sshpass|mysql|mariadb|redis-cli|docker|podman|helm|openssl|mongo|sqlcmd|ldapsearch|keytool|htpasswd|net use"
+        "|ssh-keygen|7z|zip|rar|nmcli|az login",
         r"(?P<keep>\b(?:sshpass\s+-p|(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n;|&]{0,200}\s)?-p|redis-cli\s(?:[^\n;|&]{0,200}\s)?-a"
         r"|(?:docker|podman|helm)\s(?:registry\s)?login\s(?:[^\n;|&]{0,200}\s)?-p|mongo(?:sh|dump|restore)?\s(?:[^\n;|&]{0,200}\s)?-p"
         r"|sqlcmd\s(?:[^\n;|&]{0,200}\s)?-P|ldapsearch\s(?:[^\n;|&]{0,200}\s)?-w|keytool\s(?:[^\n;|&]{0,200}\s)?-(?:store|key)pass"
+        r"|ssh-keygen\s(?:[^\n;|&]{0,200}\s)?-[NP]|(?:7z[azr]?|zip|unzip|rar|unrar)\s(?:[^\n;|&]{0,200}\s)?-[pP]"
+        r"|nmcli\s[^\n;|&]{0,200}\spassword|az\slogin\s(?:[^\n;|&]{0,200}\s)?-p"
         r"|htpasswd\s+-[a-zA-Z]*b[a-zA-Z]*\s+\S{1,200}\s+\S{1,100}|openssl\s[^\n;|&]{0,200}pass\s(?:file|env)?pass:)(?:\s+|(?<=-p)|(?<=-P))"
         rf"[\"']?){_FILLED_IN}(?![-~./]|\d+(?::\d+)?(?:\s|$))[^\s\"'`\\]{{4,200}}",
     ),
     _rule(
         "command-password",
-        "--password-stdin",
-        rf"(?P<keep>\b(?:echo|printf)\s+(?:-n\s+)?[\"']?){_FILLED_IN}[^\s\"'`|]{{6,200}}"
-        r"(?=[\"']?\s*\|[^|\n]{0,100}--password-stdin)",
+        "--password-stdin|sudo|--with-token|chpasswd|--stdin|cryptsetup",
+        rf"(?P<keep>\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[a-z_][\w-]{{0,31}}:)?){_FILLED_IN}(?!yes\b|[^\s|]{{0,60}}\[redacted:)[^\s\"'`|]{{6,200}}"
+        r"(?=[\"']?\s{0,8}\|[^|\n]{0,100}(?:--password-stdin|--with-token|--stdin\b|\bchpasswd\b|\bcryptsetup\b|\bsudo\s(?:-\w+\s){0,3}-\w{0,4}S))",
+    ),
+    _rule(
+        "command-password",
+        "<<<",
+        rf"(?P<keep>--(?:with-token|password-stdin|stdin)\s{{0,3}}<<<\s{{0,3}}[\"']?){_FILLED_IN}[^\s\"'`]{{6,400}}",
+    ),
+    _rule(
+        "command-password",
+        "sqlplus|expdp|impdp|smbclient",
+        r"(?P<keep>\b(?:(?:sqlplus|expdp|impdp)\s(?:-\w{1,8}\s){0,3}[\w$#]{1,40}/|smbclient\s[^\n;|&]{0,200}[-=]U(?:ser)?[\s=]?[\"']?[\w\\.-]{1,60}%))"
+        rf"{_FILLED_IN}[^\s\"'`\\@]{{4,200}}",
+    ),
+    _rule(
+        "command-password",
+        "ConvertTo-SecureString|gh secret|mc alias|mc config",
+        r"(?P<keep>\b(?:ConvertTo-SecureString\s+(?:-String\s+)?[\"']|gh\ssecret\sset\s[^\n;|&]{0,200}(?:-b|--body)[\s=][\"']?"
+        r"|mc\s(?:alias|config\shost)\s(?:set|add)\s\S{1,100}\s\S{1,200}\s\S{1,100}\s[\"']?))"
+        rf"{_FILLED_IN}[^\s\"'`\\]{{6,400}}",
+    ),
+    _rule(
+        "auth-pair",
+        "auth|Auth|login|ogin(|redentials",
+        r"(?P<keep>\b(?:auth\s{0,2}=\s{0,2}(?:[\w.]{1,40})?\(|\w{0,20}(?:Basic|Digest|basic|http)_?[Aa]uth\w{0,20}\(|\w{0,20}Credentials\("
+        r"|[\w.]{0,40}\.(?:auth|login|basicAuth|authenticate)\()\s{0,8}[rbu]?([\"'])[^\"'\n]{1,80}\2\s{0,2},\s{0,8}[rbu]?([\"']))"
+        rf"{_FILLED_IN}(?=[^\"'\n]{{0,100}}[0-9])[^\s\"'\\]{{6,200}}(?=\3)",
+    ),
+    _rule(
+        "aws-secret",
+        "AKIA|ASIA",
+        r"(?P<keep>(?:\[redacted:aws-key-id(?:#[0-9a-f]{8})?\]|\b(?:AKIA|ASIA)[A-Z0-9]{16})[\"']?[\s,;:|]{1,8}[\"']?)"
+        r"(?=[A-Za-z0-9/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
+    ),
+    _rule(
+        "aws-secret",
+        "ecret Access Key [",
+        r"(?P<keep>ecret Access Key \[[^\]\n]{0,30}\]: ?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
+    ),
+    _rule(
+        "url-token",
+        "://",
+        r"(?P<keep>https?://)(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{32,200}(?=@[A-Za-z0-9])",
     ),
     _rule(
         "kubernetes-secret",
         "kind: Secret",
         r"(?m:(?P<keep>^[ \t]{1,8}[\w.-]{1,64}:[ \t]{1,4}[\"']?)[A-Za-z0-9+/]{12,400}={0,2}(?=[\"']?[ \t]{0,8}\r?$))",
         before=r"\bkind: Secret\b[^\x00]{0,400}\ndata:[^\x00]*\Z",
+    ),
+    _rule(  # as `kubectl get` writes it: the kind comes last
+        "kubernetes-secret",
+        "kind: Secret",
+        r"(?m:(?P<keep>^[ \t]{1,8}[\w.-]{1,64}:[ \t]{1,4}[\"']?)[A-Za-z0-9+/]{8,400}={0,2}(?=[\"']?[ \t]{0,8}\r?$))"
+        r"(?=[^\n]{0,20}(?:\n[ \t][^\n]{0,500}){0,30}\nkind: Secret\b)",
+        before=r"(?:\n|\A)data:\r?\n(?:[ \t][^\n]*\n){0,30}\Z",
+    ),
+    _rule(
+        "kubernetes-secret",
+        "stringData:",
+        rf"(?m:(?P<keep>^[ \t]{{1,8}}[\w.-]{{1,64}}:[ \t]{{1,4}}[\"']?){_FILLED_IN}"
+        r"(?![|>&*!])[^\s\"'`]{6,400}(?=[\"']?[ \t]{0,8}\r?$))",
+        before=r"(?:\n|\A)stringData:\r?\n(?:[ \t][^\n]*\n){0,30}\Z",
     ),
     _rule(
         "openssl-password",
@@ -243,8 +306,8 @@ _SHAPES = (
     _rule(
         "sql-password",
         "PASSWORD|IDENTIFIED|password|identified",
-        rf"(?P<keep>\b(?i:(?:IDENTIFIED\s+BY|(?:WITH\s+|ENCRYPTED\s+|SET\s+)?PASSWORD(?:\s*=)?)\s+(?:PASSWORD\s+)?'|SET\s+PASSWORD\s*=\s*'))"
-        rf"{_FILLED_IN}(?=[^'\s]{{0,100}}[0-9\W])[^'\s\\]{{5,200}}(?=')",
+        rf"(?P<keep>\b(?i:(?:IDENTIFIED\s+BY|(?:WITH\s+|ENCRYPTED\s+|SET\s+)?PASSWORD(?:\s*=)?)\s+(?:PASSWORD\s+)?N?[\"']|SET\s+PASSWORD\s*=\s*'))"
+        rf"{_FILLED_IN}(?=[^\"'\s]{{0,100}}[0-9\W])[^\"'\s\\]{{5,200}}(?=[\"'])",
         before=r"(?i:\b(?:create|alter|set|grant|identified)\b[^;]{0,400}\Z)",
     ),
     _rule(
@@ -262,9 +325,25 @@ _SHAPES = (
         "password-in-words",
         "assword|asswd|assphrase|ASSWORD",
         r"(?P<keep>\b(?i:(?:password|passwd|passphrase)\s(?:is|was|to)(?:\s(?:now|just|set\sto))?:?"
-        r"|(?:with|using|and|use|try|enter)\s(?:the\s)?(?:password|passwd|passphrase))\s{1,2}\\?[\"'`]?)"
-        rf"{_FILLED_IN}(?i:{_SAID_OF_IT})(?=[^\s\"'`<>\\]{{0,100}}[A-Za-z])(?=[^\s\"'`<>\\]{{0,100}}[0-9])"
-        r"(?![^\s\"'`]{0,100}[(/])[^\s\"'`<>\\]{6,100}?(?=[.,;:!?)\]]{0,3}(?:[\s\"'`<>\\]|$))",
+        r"|(?:with|using|and|use|try|enter)\s(?:the\s)?(?:password|passwd|passphrase)"
+        r"|(?:password|passwd|passphrase)\sfor\s(?:the\s)?[\w@.'-]{1,40}(?:\s\w{1,20})?(?:\sis:?|:)"
+        r"|(?:user(?:name)?|login|account)\s[^\s,]{1,40},?\s(?:and\s|with\s)?(?:password|passwd))\s{1,2}\\?[\"'`]?)"
+        rf"{_PROSE_VALUE}",
+    ),
+    _rule(
+        "password-in-words",
+        "creds|redentials|ogin: |ogin is|ogins ",
+        r"(?P<keep>\b(?i:creds?|credentials|log-?ins?)\s?(?:are|is|:|=)\s{0,2}[\w.@-]{1,40}(?:\s/\s|:\s{0,2})[\"'`]?)"
+        rf"{_PROSE_VALUE}",
+    ),
+    _rule(
+        "password-in-words",
+        "asswor|ennwor|ot de passe|ontrase|enha|achtwoord|parola|hasło|lösenord|арол|密码|密碼|パスワード|비밀번호",
+        r"(?P<keep>(?i:\b(?:passwort|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|parola|hasło|lösenord"
+        r"|пароль?)"
+        r"(?:\s[\w-]{1,20}){0,4}?(?:\s(?:lautet|ist|heißt|est|es|é|è|is|jest|är)(?:\s(?:jetzt|nun|ahora))?:?|\s?[:：])\s{0,2}"
+        r"|(?:密码|密碼|パスワード|비밀번호)\s?(?:[:：=]|是|为|は|는)\s?)\\?[\"'`„“«]?)"
+        rf"{_PROSE_VALUE}",
     ),
     _rule(
         "passphrase",

@@ -299,6 +299,12 @@ def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: s
         "://a:" * 40_000,
         "password=" * 22_000,
         "token=auth=" * 20_000,
+        "| password |\n" * 15_000,
+        "password,a\n" * 18_000,
+        "kind: Secret\nstringData:\n" + "  pw: abcdef1\n" * 15_000,
+        "data:\n" + "  dsn: QUJDREVGSEk=\n" * 10_000 + "kind: Secret\n",
+        'auth=("a","' * 18_000,
+        "sk-\u200b" * 50_000,
         'token="' * 30_000,
         "pypi-" * 40_000,
         "Bearer " * 30_000,
@@ -309,7 +315,7 @@ def test_redacting_twice_changes_nothing_more(before: str, secret: str, after: s
         "a:bcdef@" * 40_000,
         "a." * 100_000 + ":x@",
     ],
-    ids=range(18),
+    ids=range(24),
 )
 def test_no_text_takes_long(text: str) -> None:
     before = time.process_time()
