@@ -95,7 +95,8 @@ def plans() -> dict[Account, tuple[Plan, ...]]:
     """What the user has declared of accounts, in a repository or not."""
     from relay_git.git.run import Git
 
-    return _plans(_configured(Git(_here())))
+    named = {"GIT_DIR": os.environ["GIT_DIR"]} if "GIT_DIR" in os.environ else {}
+    return _plans(_configured(Git(_here(), extra=named)))
 
 
 def _plans(told: list[tuple[str, str]]) -> dict[Account, tuple[Plan, ...]]:

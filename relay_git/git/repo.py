@@ -112,7 +112,7 @@ class Repo:
 
 
 def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
-    """The repository around `cwd`, or the one that GIT_DIR names as for git itself; raises RepoError for none."""
+    """The repository around `cwd`, or the one that GIT_DIR names, and none of both mixed; raises RepoError for none."""
     if version() < MINIMUM:
         has = ".".join(map(str, version()))
         raise RepoError(f"git relay needs git {MINIMUM[0]}.{MINIMUM[1]} or newer, this is {has}", hint="git --version")
@@ -136,8 +136,34 @@ def discover(cwd: Path, env: Mapping[str, str]) -> Repo:
     bare, inside, git_dir, common_dir = words[0] == "true", words[1] == "true", Path(words[2]), Path(words[3])
     stands = inside or "GIT_WORK_TREE" in named
     work_tree = Path(git.text("rev-parse", "--path-format=absolute", "--show-toplevel")) if stands else None
+    if named and work_tree is not None:
+        work_tree = _its_own(work_tree, git_dir)
     home = _beside_bare(common_dir) if bare else _home(git, git_dir, common_dir, work_tree)
     return Repo(common_dir, git_dir, work_tree, home)
+
+
+def _its_own(work_tree: Path, git_dir: Path) -> Path | None:
+    """The work tree of a git dir that the environment names, None where that is not the folder one stands in.
+
+    Git takes any folder for the work tree of what GIT_DIR names, also another repository's. Then the one that is named
+    counts, as if one stood in its git dir.
+    """
+    around = _found_from(work_tree)
+    if around is not None and _is_same(around, git_dir):
+        return Path(Git(work_tree).text("rev-parse", "--path-format=absolute", "--show-toplevel"))
+    beside = _found_from(git_dir.parent) if git_dir.name == ".git" else None
+    elsewhere = (git_dir / "gitdir").is_file() or (beside is not None and _is_same(beside, git_dir))
+    return None if elsewhere or os.path.lexists(work_tree / ".git") else work_tree
+
+
+def _found_from(place: Path) -> Path | None:
+    """The git dir that git finds from a folder by itself."""
+    done = Git(place).result("rev-parse", "--absolute-git-dir") if place.is_dir() else None
+    return Path(os.fsdecode(done.stdout).removesuffix("\n")) if done is not None and done.returncode == 0 else None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def _home(git: Git, git_dir: Path, common_dir: Path, work_tree: Path | None) -> Path | None:
@@ -171,8 +197,7 @@ def _home_of_separate(git: Git, common_dir: Path) -> Path:
         place = Path(os.fsdecode(link.read_bytes()).removesuffix("\n")).parent
         places += [place.parents[2]] if place.parts[-3:-1] == tuple(SESSIONS.split("/")) else []
     for place in places:
-        back = Git(place).result("rev-parse", "--absolute-git-dir") if place.is_dir() else None
-        if back is not None and Path(os.fsdecode(back.stdout).removesuffix("\n")) == common_dir:
+        if _found_from(place) == common_dir:
             return place.resolve()
     raise RepoError(
         f"the git dir {printable(str(common_dir))} lies apart from its main work tree, which git does not name here",

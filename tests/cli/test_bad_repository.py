@@ -217,6 +217,33 @@ def test_git_dir_and_work_tree_name_the_repository_as_they_do_for_git(make_repo,
     assert traces(other.path) == []
 
 
+@pytest.mark.parametrize("stands_in", ["another repository", "no repository", "a folder of its own"])
+def test_git_dir_alone_means_its_repository_with_its_own_work_tree(make_repo, tmp_path, relay, demo, stands_in) -> None:
+    repo, other = make_repo(), make_repo("other")
+    for made in (repo.path / "deep", tmp_path / "empty"):
+        made.mkdir()
+    here = {"another repository": other.path, "no repository": tmp_path / "empty"}.get(stands_in, repo.path / "deep")
+    demo.plays(WORK)
+    before, before_other = photograph(repo.path), photograph(other.path)
+    named = {"GIT_DIR": str(repo.git_dir)}
+    assert relay("start", "x", "--agent", "demo", cwd=here, env=named).rc == 0
+    session = only_session(repo.path)
+    assert (repo.path / ".relay/sessions" / session).is_dir()
+    assert relay("doctor", cwd=here, env=named).rc in (0, 1)
+    landed = relay("land", cwd=here, env=named)
+    if stands_in == "a folder of its own":
+        assert landed.rc == 0, landed.stderr
+        assert (repo.path / "made.txt").is_file()
+    else:
+        assert landed.rc != 0
+        assert "landing needs a work tree" in landed.stderr
+        assert photograph(repo.path) == before
+    assert photograph(other.path) == before_other
+    assert traces(other.path) == []
+    assert not any((repo.path / "deep").iterdir())
+    assert not any((tmp_path / "empty").iterdir())
+
+
 @pytest.mark.parametrize("how", ["absent", "useConfigOnly"])
 def test_without_an_identity_the_work_is_kept_as_a_snapshot_and_the_note_says_why(repo, relay, demo, home, how) -> None:
     config = (home / ".gitconfig").read_text().replace("\tname = Dev\n\temail = dev@example.invalid\n", "")
