@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from relay_git.errors import RepoError, printable
+from relay_git.git import loose
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git
 from relay_git.session import SessionId
@@ -76,7 +77,10 @@ def _copy(git: Git, place: Path, name: str, path: str, source: Path) -> str:
 
 def keep(repo: Repo, session: SessionId) -> tuple[Path, ...]:
     """Move what holds commits of its own out of a worktree that is to go; where it lies now."""
-    return (*keep_modules(repo, session), *_keep(repo, session, _nested(repo, session)))
+    git = repo.session_git(session)
+    there = git.cwd.is_dir() and repo.worktree_git_dir(session).is_dir()
+    within = list(_nested(git, git.cwd, git.cwd)) if there else []  # all found before a git dir goes
+    return (*keep_modules(repo, session), *_keep(repo, session, within))
 
 
 def keep_modules(repo: Repo, session: SessionId) -> tuple[Path, ...]:
@@ -100,46 +104,6 @@ def _keep(repo: Repo, session: SessionId, found: Iterable[tuple[Path, str]]) -> 
     return tuple(moved)
 
 
-def unsaved(repo: Repo, session: SessionId) -> tuple[str, ...]:
-    """Which repositories within the worktree hold files that they have not committed; in doubt they do."""
-    git, look = repo.session_git(session), repo.spool_dir(session) / "look"
-    try:
-        return tuple(_unsaved(git, git.cwd, look))
-    finally:
-        shutil.rmtree(look, ignore_errors=True)
-
-
-def _unsaved(git: Git, top: Path, look: Path) -> Iterator[str]:
-    for path in _gitlinks(git):
-        place = git.cwd / path
-        if not os.path.lexists(place / ".git"):
-            continue
-        inner = _seen_from_outside(place, look / f"{len(list(look.glob('*')))}")
-        if inner is None or inner.run("status", "--porcelain", "-z", "--ignore-submodules=dirty"):
-            yield str(place.relative_to(top))
-        else:
-            yield from _unsaved(inner, top, look)
-
-
-def _seen_from_outside(place: Path, look: Path) -> Git | None:
-    """A git that has of a repository the objects, HEAD and files alone; None where these cannot be found.
-
-    Its configuration is an agent's to write, and may name programs that git would run.
-    """
-    link = place / ".git"
-    git_dir = link if link.is_dir() else place / link.read_text()[8:].rstrip("\n") if link.is_file() else None
-    head = _git(git_dir).result("rev-parse", "--verify", "HEAD") if git_dir is not None and git_dir.is_dir() else None
-    if git_dir is None or head is None or head.returncode != 0:
-        return None
-    make_private(look / "refs")
-    (look / "HEAD").write_bytes(head.stdout)
-    sha256 = "\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n" if len(head.stdout) > 60 else ""
-    (look / "config").write_text(f"[core]\n\tbare = false\n{sha256}")
-    extra = {"GIT_OBJECT_DIRECTORY": str(git_dir / "objects")}
-    seen = Git(place, git_dir=look, work_tree=place, extra=extra)
-    return seen if seen.result("read-tree", "HEAD").returncode == 0 else None
-
-
 def _modules(folder: Path) -> Iterator[Path]:
     """The git dirs of submodules below a `modules` folder, inner ones first."""
     for place, inner, files in os.walk(folder, topdown=True):
@@ -149,38 +113,30 @@ def _modules(folder: Path) -> Iterator[Path]:
             inner.clear()
 
 
-def _nested(repo: Repo, session: SessionId) -> Iterator[tuple[Path, str]]:
-    """The git dirs of repositories that were made in the worktree and are in its index by their commit id."""
-    git = repo.session_git(session)
-    if not git.cwd.is_dir() or not repo.worktree_git_dir(session).is_dir():
-        return
-    for path in _gitlinks(git):
-        if not (git.cwd / path / ".git").is_symlink():
-            yield git.cwd / path / ".git", path
-
-
-def _gitlinks(git: Git) -> list[str]:
-    """The repositories that an index knows by their commit id; a broken index must not stop who gives all up."""
-    lines = git.result("ls-files", "-s", "-z").stdout.split(b"\0")
-    return [os.fsdecode(line.partition(b"\t")[2]) for line in lines if line.startswith(b"160000 ")]
+def _nested(git: Git, top: Path, place: Path) -> Iterator[tuple[Path, str]]:
+    """The git dirs of repositories that were made in the worktree, however deep, inner ones first."""
+    for path in loose.repositories(git, place):
+        inner, own = place / path, loose.git_dir_of(place / path)
+        if own is None:
+            continue
+        yield from _nested(loose.bare(own), top, inner)
+        if own == inner / ".git" and not own.is_symlink():
+            name = str(inner.relative_to(top))
+            yield from ((m, f"{name}/{m.relative_to(own / 'modules')}") for m in _modules(own / "modules"))
+            yield own, name
 
 
 def _has_own(git_dir: Path) -> bool:
     """Whether a repository holds commits that it was neither made with nor fetched; where git cannot tell, it does."""
     asked = ("rev-list", "--max-count=1", "--all", "HEAD", "--not", "--remotes", "--glob=refs/relay/base")
-    done = _git(git_dir).result(*asked)
+    done = loose.bare(git_dir).result(*asked)
     return done.returncode != 0 or bool(done.stdout.strip())
 
 
 def _stand_alone(git_dir: Path) -> None:
     """Take in what it reads from another repository, and forget its work tree, which goes."""
-    _git(git_dir).run("config", "--file", git_dir / "config", "--unset", "core.worktree", ok=(0, 5))
+    loose.bare(git_dir).run("config", "--file", git_dir / "config", "--unset", "core.worktree", ok=(0, 5))
     if (git_dir / "objects/info/alternates").is_file():
-        done = _git(git_dir).result("repack", "-a", "-d", "-q")
+        done = loose.bare(git_dir).result("repack", "-a", "-d", "-q")
         if done.returncode == 0:
             (git_dir / "objects/info/alternates").unlink()
-
-
-def _git(git_dir: Path) -> Git:
-    """One that does not miss the work tree, which may be gone."""
-    return Git(git_dir, git_dir=git_dir, work_tree=git_dir)

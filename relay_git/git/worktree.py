@@ -233,12 +233,6 @@ def clear_dead_locks(repo: Repo, session: SessionId) -> tuple[str, ...]:
     return tuple(lock.stem for lock in locks)
 
 
-def ignored_files(repo: Repo, session: SessionId) -> tuple[str, ...]:
-    """What lies in the worktree that git ignores, folders as one name: no ref holds it."""
-    out = repo.session_git(session).run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    return tuple(os.fsdecode(name) for name in out.split(b"\0") if name)
-
-
 def _unfinished(repo: Repo, session: SessionId) -> Path:
     return repo.spool_dir(session) / "adding"
 

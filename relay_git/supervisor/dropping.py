@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+from pathlib import Path
 
 from relay_git.contract.lifecycle import RESTS, Event
 from relay_git.errors import RelayError, RepoError, UserError, printable
-from relay_git.git import include, links, submodule, worktree
+from relay_git.git import include, links, loose, worktree
 from relay_git.git.store import ZERO, Oid, RefUpdate
 from relay_git.ledger import journal, notes
 from relay_git.session import SessionId
@@ -125,29 +127,53 @@ def _refuse_loss(run: Run, *, purge: bool) -> None:
 
 
 def _refuse_loose_files(run: Run, force: str) -> None:
-    repo, name = run.around.repo, run.session
+    repo, name, place = run.around.repo, run.session, run.worktree
     try:
         # No git is run in the repositories within, by a configuration that an agent may have written.
-        look = ("status", "--porcelain", "-z", "--ignore-submodules=dirty")
-        changed = any(repo.session_git(name).run(*look).split(b"\0"))
-        within = submodule.unsaved(repo, name)
-        found = worktree.ignored_files(repo, name)
-        ignored = tuple(path for path in found if not include.is_as_yours(repo, name, path))
+        top, within = loose.look(repo, name)
+        ignored = tuple(path for path in top.ignored if not include.is_as_yours(repo, name, path))
     except (RelayError, OSError) as error:
         raise stand.unreadable(run, error) from error
-    own = repo.session_git(name).text("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)) == worktree.branch_of(name)
-    if changed and (own or stand.of(run).loose):
+    if top.changed and not _is_in_a_commit(run):
         raise UserError(
-            f"the worktree of {name} holds uncommitted work", hint=f"git -C {run.worktree} status, or: {force}"
+            f"the worktree of {name} holds uncommitted work ({_some(top.changed)})",
+            hint=f"git -C {place} status -u, or: {force}",
+        )
+    if top.hidden:
+        raise UserError(
+            f"the worktree of {name} holds uncommitted work that an index bit hides ({_some(top.hidden)})",
+            hint=f"git -C {place} update-index --no-{top.bits[0]} {_quoted(top.hidden[0])}, or: {force}",
         )
     if within:
         raise UserError(
-            f"{', '.join(map(printable, within))} in the worktree of {name} holds uncommitted work",
-            hint=f"git -C {run.worktree / within[0]} status, or: {force}",
+            f"{_some(tuple(found.place for found in within))} in the worktree of {name} holds uncommitted work"
+            + f" ({_some((*within[0].changed, *within[0].ignored)) or 'git cannot tell'})",
+            hint=f"{_look_into(place, within[0].place)}, or: {force}",
         )
     if ignored:
-        shown = ", ".join(map(printable, ignored[:5])) + (", …" if len(ignored) > 5 else "")
         raise UserError(
-            f"the worktree of {name} holds ignored files that no commit has ({shown})",
+            f"the worktree of {name} holds ignored files that no commit has ({_some(ignored)})",
             hint=f"move them away, or: {force}",
         )
+
+
+def _is_in_a_commit(run: Run) -> bool:
+    """Whether what HEAD of the worktree lacks is in a commit that lasts, as where it stands on another branch."""
+    git = run.around.repo.session_git(run.session)
+    if git.text("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)) == worktree.branch_of(run.session):
+        return False
+    now = stand.of(run)
+    return not now.loose and not now.losses
+
+
+def _look_into(worktree: Path, within: str) -> str:
+    place = _quoted(str(worktree / within))
+    return f"git -C {place} status -u --ignored" if (worktree / within / ".git").exists() else f"ls -A {place}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(map(printable, names[:5])) + (", …" if len(names) > 5 else "")
+
+
+def _quoted(name: str) -> str:
+    return shlex.quote(printable(name))

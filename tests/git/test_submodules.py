@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from relay_git.git import submodule, worktree
+from relay_git.git import loose, submodule, worktree
 from tests.git.conftest import Session, open_session
 from tests.git.test_trees import same
 from tests.seal.repo import Repo
@@ -40,6 +40,10 @@ def session(user: Repo) -> Session:
 
 def fill(session: Session) -> tuple[str, ...]:
     return submodule.fill(session.repo, session.id)
+
+
+def unsaved(session: Session) -> tuple[str, ...]:
+    return tuple(found.place for found in loose.look(session.repo, session.id)[1])
 
 
 def test_what_the_user_has_is_checked_out_and_what_is_missing_is_said(user, session) -> None:
@@ -123,20 +127,20 @@ def test_uncommitted_work_in_a_submodule_is_seen_and_no_program_of_its_configura
     fill(session)
     lib = Repo(session.at.path / "lib")
     session.snapshot()
-    assert submodule.unsaved(session.repo, session.id) == ()
+    assert unsaved(session) == ()
     for key in ("filter.evil.clean", "core.fsmonitor"):
         lib.git("config", key, f"touch {tmp_path}/owned; cat")
     lib.commit("bait", {".gitattributes": "bait filter=evil\n", "bait": "1\n"})
     (tmp_path / "owned").unlink()
     session.snapshot()
-    assert submodule.unsaved(session.repo, session.id) == ()
+    assert unsaved(session) == ()
     Repo(lib.path / "deep").write("README.md", "an edit\n")
-    assert submodule.unsaved(session.repo, session.id) == ("lib/deep",)
+    assert unsaved(session) == ("lib/deep",)
     lib.write("bait", "2\n")
-    assert submodule.unsaved(session.repo, session.id) == ("lib",)
+    assert unsaved(session) == ("lib", "lib/deep")
     lib.git("add", "bait")
     (tmp_path / "owned").unlink()
-    assert submodule.unsaved(session.repo, session.id) == ("lib",)
+    assert unsaved(session) == ("lib", "lib/deep")
     assert not (tmp_path / "owned").exists()
     (lib.path / ".git").write_text("gitdir: /nowhere\n")
-    assert submodule.unsaved(session.repo, session.id) == ("lib",)
+    assert unsaved(session) == ("lib",)
