@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -69,13 +70,31 @@ def forget(run: Run) -> None:
     (run.spool / FILE).unlink(missing_ok=True)
 
 
-def take_back(git: Git, how: How) -> None:
-    """End what stands half-done. Only git's own --abort moves HEAD, and only over picks that it made itself."""
+def take_back(git: Git, how: How) -> str:
+    """End what stands half-done. Only git's own --abort moves HEAD, and only over picks that it made itself.
+
+    Where a hook has changed what came, git leaves it; it is kept as a stash that has no name, whose id is returned.
+    """
     if how is How.REBASE:
         git.result("cherry-pick", "--abort")
     git.result("merge", "--abort")
     # The tree was clean before, so what differs from HEAD now is only what landing put there.
+    if git.result("reset", "--quiet", "--merge").returncode == 0:
+        return ""
+    made = git.text("stash", "create")
+    staged = [path for path in git.run("diff-index", "--cached", "--name-only", "-z", "HEAD").split(b"\0") if path]
+    _stage(git, Path(git.text("rev-parse", "--show-toplevel")), staged)
     git.run("reset", "--quiet", "--merge")
+    return made
+
+
+def _stage(git: Git, top: Path, paths: Iterable[bytes]) -> None:
+    """Have the index hold these paths as the tree has them."""
+    there, gone = list[bytes](), list[bytes]()
+    for path in paths:
+        (there if os.path.lexists(top / os.fsdecode(path)) else gone).append(path + b"\0")
+    git.run("update-index", "--add", "--replace", "-z", "--stdin", input=b"".join(there))
+    git.run("update-index", "--force-remove", "-z", "--stdin", input=b"".join(gone))
 
 
 def settle(run: Run, git: Git) -> Landed | None:
@@ -208,10 +227,7 @@ def _undo(run: Run, git: Git, intent: Intent, head: Oid, picked: int) -> None:
             " by now; nothing was touched",
             hint=f"copy that elsewhere and delete it here, then: git relay land {run.session}",
         )
-    there = [path for path in came.paths if os.path.lexists(top / os.fsdecode(path))]
-    git.run("update-index", "--add", "--replace", "-z", "--stdin", input=b"".join(p + b"\0" for p in there))
-    gone = [path for path in came.paths if path not in there]
-    git.run("update-index", "--force-remove", "-z", "--stdin", input=b"".join(p + b"\0" for p in gone))
+    _stage(git, top, came.paths)
     take_back(git, intent.how)
     if repo.resolve("HEAD") != intent.before:
         git.run("reset", "--quiet", "--keep", intent.before)

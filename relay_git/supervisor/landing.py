@@ -6,13 +6,18 @@ branch, index and files as they were. Landing takes all that the session holds o
 
 from __future__ import annotations
 
+import hashlib
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from filelock import FileLock, Timeout
 
 from relay_git.contract.lifecycle import Event
 from relay_git.errors import RelayError, RepoError, UserError, printable
 from relay_git.git import links, worktree
-from relay_git.git.repo import Repo
+from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git
 from relay_git.git.store import Oid
 from relay_git.ledger import journal
@@ -24,9 +29,29 @@ from relay_git.supervisor.run import Run
 
 def land(run: Run, how: How) -> Landed:
     """Bring the session's commits to the branch that the user stands on."""
+    stand.at_rest(run, f"git relay handoff {run.session}")
+    git = _user_tree(run.around.repo)
+    with _alone(run.around.repo):
+        return _land(run, git, how)
+
+
+@contextmanager
+def _alone(repo: Repo) -> Iterator[None]:
+    """Be the only landing in this work tree, of whichever session."""
+    name = hashlib.sha256(os.fsencode(repo.git_dir)).hexdigest()[:12]
+    file = repo.lock_file(f"landing-{name}")
+    make_private(file.parent)
+    try:
+        with FileLock(file, timeout=0, mode=0o600):
+            yield
+    except Timeout as error:
+        raise UserError(
+            "another landing is at work in this work tree", hint="wait for its end, then land again"
+        ) from error
+
+
+def _land(run: Run, git: Git, how: How) -> Landed:
     repo, store, session = run.around.repo, run.around.store, run.session
-    stand.at_rest(run, f"git relay handoff {session}")
-    git = _user_tree(repo)
     _refuse_other_s(repo, session)
     if (done := halfway.settle(run, git)) is not None:
         return done
@@ -36,6 +61,10 @@ def land(run: Run, how: How) -> Landed:
         raise UserError(
             "your work tree is on no branch (detached HEAD), so there is nothing to land on",
             hint="git switch BRANCH; in the middle of a rebase: git rebase --continue, or --abort, first",
+        )
+    if operation := worktree.operation_in(repo.git_dir):
+        raise UserError(
+            f"a {operation} of yours stands half-done in your work tree", hint="git status; finish or abort it first"
         )
     _clean(git)
     run.note(*links.bring_back(repo, session))
@@ -55,6 +84,7 @@ def land(run: Run, how: How) -> Landed:
         run.record(Event.LANDED, reason=f"{how} on {branch}: {before[:12]} has it all", snapshot=work, landed=before)
         return Landed(branch, before, before)
     _nothing_in_the_way(git, before, tree)
+    _nothing_hidden(git, before, tree)
     intent = Intent(how, str(repo.work_tree), branch, before, base, work, Oid(tree))
     for said in (*found.losses, *_leaked(run, how, work, before)):
         run.around.teller.say(f"note: {said}")
@@ -77,11 +107,14 @@ def _carry_out(run: Run, git: Git, intent: Intent) -> None:
     halfway.intend(run, intent)
     try:
         _bring(git, intent.how, intent.base, intent.work, run)
+        if run.around.repo.resolve("HEAD") == before:
+            raise RepoError("git ended well and made no commit", hint="git config --get-regexp 'branch.*mergeoptions'")
     except KeyboardInterrupt:
         halfway.settle(run, git)
         raise
     except RelayError as error:
-        halfway.take_back(git, intent.how)
+        if made := halfway.take_back(git, intent.how):
+            run.around.teller.say(f"note: what a hook made of the files that came is kept: git stash apply {made}")
         halfway.forget(run)
         now = run.around.repo.resolve("HEAD")
         if now != before:
@@ -129,12 +162,31 @@ def _no_conflict(git: Git, head: Oid, work: Oid, session: SessionId) -> str:
 def _nothing_in_the_way(git: Git, head: Oid, tree: str) -> None:
     """Refuse where an untracked file lies at a path that comes: git would stop, or overwrite what it ignores."""
     out = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", head, tree)
-    top = Path(git.text("rev-parse", "--show-toplevel"))
-    paths = [p for p in map(os.fsdecode, out.split(b"\0")) if p and os.path.lexists(top / p)]
-    if paths:
+    top, coming = Path(git.text("rev-parse", "--show-toplevel")), [p for p in map(os.fsdecode, out.split(b"\0")) if p]
+    there = {p for p in coming if os.path.lexists(top / p)}
+    # A file, or a link to a folder, where a folder comes: git takes one that it ignores away without a word.
+    above = {str(folder) for p in coming for folder in PurePosixPath(p).parents if folder.name}
+    blocked = {p for p in above if (top / p).is_symlink() or (os.path.lexists(top / p) and not (top / p).is_dir())}
+    tracked = set(map(os.fsdecode, git.run("ls-files", "-z", "--full-name", ":/").split(b"\0"))) if blocked else set()
+    if paths := sorted(there | (blocked - tracked)):
         raise UserError(
             f"files of yours that git does not track are in the way: {', '.join(map(printable, paths[:5]))}",
             hint="move them away, then land again",
+        )
+
+
+def _nothing_hidden(git: Git, head: Oid, tree: str) -> None:
+    """Refuse where a file that comes is one that git was told to take for unchanged: it would set it back."""
+    marked = [
+        line[2:] for line in git.run("ls-files", "-v", "-z", "--full-name", ":/").split(b"\0") if line[:1].islower()
+    ]
+    if not marked:
+        return
+    coming = set(git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", head, tree).split(b"\0"))
+    if paths := [printable(os.fsdecode(path)) for path in marked if path in coming]:
+        raise UserError(
+            f"files that come are marked as unchanged in your index: {', '.join(paths[:5])}",
+            hint=f"git update-index --no-assume-unchanged {paths[0]}; commit or stash what is in it, then land again",
         )
 
 
@@ -142,7 +194,7 @@ def _bring(git: Git, how: How, base: Oid, work: Oid, run: Run) -> None:
     title = f"{run.tip.entry.title}\n\nRelay-Session: {run.session}"
     match how:
         case How.MERGE:
-            git.run("merge", "--quiet", "--no-ff", "-m", title, work)
+            git.run("merge", "--quiet", "--no-ff", "--commit", "-m", title, work)
         case How.SQUASH:
             git.run("merge", "--quiet", "--squash", work)
             git.run("commit", "--quiet", "-m", title)
