@@ -13,6 +13,8 @@ from enum import StrEnum
 
 import orjson
 
+from relay_git.contract.bounds import whole
+
 MOST_BYTES = 256 * 1024
 MOST_TEXT = 2000
 _MOST_NOTES = 500
@@ -47,7 +49,7 @@ class Note:
 
 def line(kind: Kind, text: str, leg: int, at: str, answers: tuple[str, ...] = ()) -> bytes:
     """A note as its file holds it; `text` is redacted already, `answers` are questions as a contract has them."""
-    said = {"kind": str(kind), "text": text, "leg": leg, "at": at}
+    said = {"kind": str(kind), "text": whole(text), "leg": leg, "at": at}
     return orjson.dumps(said | ({"answers": answers} if answers else {})) + b"\n"
 
 

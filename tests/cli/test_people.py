@@ -71,12 +71,12 @@ def test_of_several_questions_only_those_that_are_named_are_answered(repo, relay
     wrong = relay("answer", session, "yes", "--question", "4", cwd=repo.path)
     assert wrong.rc == 2
     assert "there is no open question 4: 3 are numbered on the page" in wrong.stderr
-    assert relay("answer", session, "yes", "-q", "2", cwd=repo.path).rc == 0
+    assert relay("answer", session, "y\udcffes", "-q", "2", cwd=repo.path).rc == 0
     assert relay("answer", session, "none", "-q", "3", "--rule", "--to", "demo", cwd=repo.path).rc == 0
     made = contract(repo, relay)
     assert [item["text"] for item in made["summary"]["openQuestions"]] == ["Which colour?"]
     shipped, general = (item["summary"] for item in made["decisions"][:2])
-    assert shipped == "yes (asked: Ship it?)"
+    assert shipped == "y\ufffdes (asked: Ship it?)"
     assert re.fullmatch(rf"in general, be quick {ALLOWED} \[redacted:groq-key#[0-9a-f]{{8}}\]", general)
     assert made["constraints"][0]["rule"].startswith("none (asked: Which tax holds for")
     assert SECRET not in json.dumps(made)
