@@ -1,4 +1,5 @@
-"""What only a session's worktree holds: files that no commit has, in it and in the repositories within, at any depth.
+"""What only a session's worktree holds: files that no commit has, in it and in the repositories within, at any depth,
+and commits that only its git dir names.
 
 Promise: nothing is passed over because of a setting of the user's, of an index bit, or because it lies in a repository
 into which git would not look; in doubt it is there. No git is run by a configuration that an agent may have written,
@@ -8,13 +9,16 @@ and a folder of which all is ignored is one name, not a walk.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from relay_git.git import links
 from relay_git.git.repo import Repo, make_private
 from relay_git.git.run import Git
+from relay_git.git.store import Oid
 from relay_git.session import SessionId
 
 _NESTED = b"160000 "
@@ -22,6 +26,9 @@ _NESTED = b"160000 "
 # is there. With `dirty` no git is started in a repository within.
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")
 _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+_OWN_REFS = ("refs/worktree", "refs/bisect", "refs/rewritten")  # git shares them with no other worktree
+_AUTOSTASHES = ("rebase-merge/autostash", "rebase-apply/autostash", "MERGE_AUTOSTASH")
+_OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BITS = {b"S": ("skip-worktree",), b"h": ("assume-unchanged",), b"s": ("skip-worktree", "assume-unchanged")}
 
 
@@ -52,6 +59,19 @@ def look(repo: Repo, session: SessionId) -> tuple[Loose, tuple[Loose, ...]]:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return Loose("", changed, ignored, hidden, bits), within
+
+
+def commits(repo: Repo, session: SessionId) -> tuple[Oid, ...]:
+    """What the worktree's git dir alone names beside HEAD: its own refs, and what a rebase or merge has put aside."""
+    git_dir = repo.worktree_git_dir(session)
+    if not git_dir.is_dir():
+        return ()
+    git = Git(repo.common_dir, git_dir=git_dir, common_dir=repo.common_dir)
+    asked = ("for-each-ref", "--format=%(objecttype) %(objectname)", *_OWN_REFS)
+    named = [line.partition(b" ")[2] for line in git.result(*asked).stdout.split(b"\n") if line.startswith(b"commit ")]
+    aside = ((links.read_small(git_dir / name) or b"").strip() for name in _AUTOSTASHES)
+    found = dict.fromkeys((*named, *(oid for oid in aside if _OID.fullmatch(oid))))
+    return tuple(Oid(oid.decode()) for oid in found)
 
 
 def repositories(git: Git, place: Path) -> list[str]:

@@ -87,9 +87,10 @@ def _take_refs(around: Surroundings, session: SessionId, *, purge: bool) -> list
 
 
 def _kept(run: Run) -> str:
-    """The commit that the journal is to keep of a dropped session: its branch, and what HEAD of its worktree names."""
+    """The commit that the journal is to keep of a dropped session: of its branch and of its worktree's git dir."""
     repo, store = run.around.repo, run.around.store
-    found = (store.ref(worktree.branch_of(run.session)), stand.head_of(run), Oid(run.tip.entry.snapshot))
+    stood = (store.ref(worktree.branch_of(run.session)), stand.head_of(run), Oid(run.tip.entry.snapshot))
+    found = (*stood, *loose.commits(repo, run.session))
     ends: list[Oid] = []
     with contextlib.suppress(RelayError):  # of a broken session is kept what can be read
         for end in found:
@@ -110,6 +111,8 @@ def _refuse_loss(run: Run, *, purge: bool) -> None:
     ends = set() if run.tip.entry.event is Event.DROPPED else set(stand.of(run).commits)
     if run.tip.entry.event is Event.DROPPED and run.tip.snapshot is not None:
         ends.add(run.tip.snapshot)
+    own = set(loose.commits(run.around.repo, name))
+    ends |= own
     tip = run.around.store.ref(worktree.branch_of(name))
     landed = None if purge else stand.landed(run)
     for end in sorted(ends | ({tip} if tip is not None else set()), key=lambda end: end != tip):
@@ -121,9 +124,8 @@ def _refuse_loss(run: Run, *, purge: bool) -> None:
             raise UserError(
                 f"the work on relay/{name} is on no other branch yet", hint=f"git relay land {name}, or: {force}"
             )
-        raise UserError(
-            f"{name} holds the commit {end[:12]}, which is on no branch yet", hint=f"git merge {end}, or: {force}"
-        )
+        way = f"git branch {name}-{end[:7]} {end}" if end in own else f"git merge {end}"
+        raise UserError(f"{name} holds the commit {end[:12]}, which is on no branch yet", hint=f"{way}, or: {force}")
 
 
 def _refuse_loose_files(run: Run, force: str) -> None:

@@ -58,6 +58,11 @@ def test_nothing_that_only_the_worktree_holds_goes_and_each_is_named(repo, relay
     said = f"o/i in the worktree of {place.name} holds uncommitted work (i)"
     refused(relay, repo, said, f"ls -A {place}/o/i")
     (place.parent / "taken").rename(place / "o/i/.git")
+    own = git(place, "commit-tree", "-m", "only here", "HEAD^{tree}")
+    git(place, "update-ref", "refs/worktree/mine", own)
+    way = f"git branch {place.name}-{own[:7]} {own}"
+    refused(relay, repo, f"holds the commit {own[:12]}, which is on no branch yet", way)
+    repo.git(*way.split()[1:])
     inner = git(place / "o/i", "rev-parse", "HEAD")
     ran = relay("drop", cwd=repo.path)
     assert ran.rc == 0, ran.stderr

@@ -139,3 +139,21 @@ def test_a_repository_of_the_user_s_behind_a_link_is_never_taken_for_one_within(
     assert worktree.remove(session.repo, session.id) == ()
     assert theirs.git_dir.is_dir()
     assert (theirs.path / "i/.git").is_dir()
+
+
+def test_commits_that_only_the_git_dir_of_the_worktree_names_are_found(session) -> None:
+    at = session.at
+    at.commit("two", {"a.txt": "a\n"})
+    assert loose.commits(session.repo, session.id) == ()
+    tree = at.git("rev-parse", "HEAD^{tree}")
+    own = at.git("commit-tree", "-m", "only here", tree)
+    at.git("update-ref", "refs/worktree/mine", own)
+    at.git("update-ref", "refs/worktree/no-commit", tree)
+    at.write("a.txt", "put aside\n")
+    assert at.try_git("rebase", "--autostash", "--exec", "false", "HEAD~1").returncode != 0
+    assert found(session) == {}
+    first, aside = loose.commits(session.repo, session.id)
+    assert first == own
+    assert at.git("show", f"{aside}:a.txt") == "put aside"
+    (session.repo.worktree_git_dir(session.id) / "rebase-merge/autostash").write_bytes(b"\xff no id\n")
+    assert loose.commits(session.repo, session.id) == (own,)
