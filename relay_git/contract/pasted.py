@@ -73,7 +73,7 @@ _OTHERS = re.compile(
     rf"|sent(?: me)?(?: this)?)\s*[:,]?\s*(?=:|$)"
     rf"|\b(?:here(?:['’]s|\s+is|\s+are|\s+comes?)|this\s+is|see|below(?:\s+is)?|quoting|quote|according\s+to"
     rf"|from)\b[^.!?:\n]{{0,60}}\b(?:{_PLACE}|message|letter|comment|quote|answer|text)\b[^.!?:\n]{{0,40}}(?=:)"
-    r"|^\s*(?:From|Subject|Sent|Betreff|Von):\s.*$|^On\b.{4,80}\bwrote:\s*$|^-{3,}\s*(?:Original|Forwarded).*$"
+    r"|^[ \t]{0,8}(?:From|Subject|Sent|Betreff|Von):\s.*$|^On\b.{4,80}\bwrote:\s*$|^-{3,}\s*(?:Original|Forwarded).*$"
     r"|^Begin forwarded message",
     re.I | re.M,
 )
