@@ -70,3 +70,5 @@ def test_nothing_that_only_the_worktree_holds_goes_and_each_is_named(repo, relay
     assert f"it is kept in {kept}/o-i.git" in ran.stderr
     assert git(kept / "o-i.git", "rev-parse", "HEAD") == inner
     assert git(kept / "o.git", "ls-tree", "HEAD", "i").split()[2] == inner
+    repo.git("branch", "-D", way.split()[2])
+    assert f"refs/relay/sessions/{place.name}" in repo.git("for-each-ref", "--contains", own)
