@@ -7,7 +7,7 @@ import sys
 from relay_git.cli import context
 from relay_git.cli.redacting import policy_here
 from relay_git.errors import ExitCode, UserError
-from relay_git.git.outgoing import parse
+from relay_git.git.outgoing import parse, remote_at
 from relay_git.supervisor.committed import leaving
 
 _HOOK = 'the last line of your pre-push hook: git relay pre-push "$@"'
@@ -20,9 +20,8 @@ def pre_push(remote: str, url: str) -> int:
         raise UserError("a pre-push hook gets on standard input what is pushed", hint=_HOOK)
     repo, store = context.open_repo()
     push = parse(sys.stdin.buffer)
-    # Git names a remote that has no name by its address, which may hold a password.
-    known = [oid for _, oid in store.refs(f"refs/remotes/{remote}/")] if remote and remote != url else []
-    found, left_out = leaving(repo.git(), push, known, policy_here())
+    git = repo.git()
+    found, left_out = leaving(git, push, remote_at(git, store, remote, url), policy_here())
     if left_out:
         print(f"git relay: {left_out} large or missing objects were not searched for secrets", file=sys.stderr)
     if not found:

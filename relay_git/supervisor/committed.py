@@ -1,29 +1,28 @@
 """Keys in what a session brings, which are reported and never taken out, and in what a push would send.
 
-Promise: a key is named by its rule and its place, and never shown. It is looked for in every file, message and tag that
-is new, so also in what a later commit took out again, where it is small enough; of a session within bounds of number
-and bytes. How many objects were not searched is told.
+Promise: a key is named by its rule and its place, and never shown. It is looked for in every file, name, message and
+tag that is new, so also in what a later commit took out again, where it is small enough; of a session within bounds of
+number and bytes. How many objects were not searched is told.
 """
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from relay_git.contract.placeholder import Policy
 from relay_git.contract.redact import keys_in, redact
 from relay_git.errors import printable
-from relay_git.git.outgoing import Outgoing, Push, outgoing
+from relay_git.git.outgoing import Outgoing, Push, Remote, outgoing
 from relay_git.git.run import Git
 from relay_git.git.store import Oid, Store
+from relay_git.supervisor.keyfiles import keys_in_file
 
 _MOST_FILE = 1 << 20
 _MOST_BYTES = 16 << 20
 _MOST_OBJECTS = 5_000
 _NAMED = 20
 _SHOWN = 5
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def keys(store: Store, git: Git, tip: Oid, known: Iterable[Oid], policy: Policy,
 
     Without `history` only what `tip` itself still holds counts.
     """
-    found, left_out = _search(outgoing(git, Push((tip,), ()), known, _MOST_FILE), policy, bounded=True)
+    found, left_out = _search(outgoing(git, Push((tip,)), known, _MOST_FILE), policy, bounded=True)
     commit = store.commit(tip)
     told = list[str]()
     for each in found:
@@ -63,47 +62,69 @@ def in_short(told: list[str]) -> list[str]:
     )
 
 
-def leaving(git: Git, push: Push, known: Iterable[Oid], policy: Policy) -> tuple[list[str], int]:
-    """Where a push would send a key, and by which rule, each place once; and how many objects were not searched.
-
-    `known` is what else the remote is known to have.
-    """
-    found, left_out = _search(outgoing(git, push, known, _MOST_FILE), policy)
-    return list(dict.fromkeys(f"{each.place}: {each.rules}" for each in found)), left_out
+def leaving(git: Git, push: Push, remote: Remote, policy: Policy) -> tuple[list[str], int]:
+    """Where a push would send a key, and by which rule, each place once; and how many objects were not searched."""
+    objects = outgoing(git, push, remote.known, _MOST_FILE)
+    if remote.promisor:  # what is not here came from there
+        objects = (item for item in objects if item.kind != "missing")
+    found, left_out = _search(objects, policy)
+    told = [f"{each.place}: {each.rules}" for each in found]
+    for name in push.names:
+        if rules := _named(name.encode(), policy):
+            told.append(f"the name {_shown(name, policy)}: {rules}")
+    return list(dict.fromkeys(told)), left_out
 
 
 def _search(objects: Iterator[Outgoing], policy: Policy, *, bounded: bool = False) -> tuple[list[_Found], int]:
-    found, left_out, room = list[_Found](), 0, _MOST_BYTES
-    for count, item in enumerate(objects, 1):
+    found, left_out, room, count = list[_Found](), 0, _MOST_BYTES, 0
+    names = _Names(policy)
+    for item in objects:
         if item.data is None:
             left_out += 1
             continue
-        if rules := _rules(item, policy):
-            found.append(_Found(_place(item, policy), rules, item))
         room -= len(item.data)
+        if item.kind == "tree":
+            found += names.found_in(item)
+        else:
+            count += 1
+            if rules := ", ".join(sorted(keys_in_file(item.data, item.path, policy))):
+                found.append(_Found(_place(item, policy), rules, item))
         if bounded and (room < 0 or count >= _MOST_OBJECTS):
-            left_out += sum(1 for _ in objects)
+            left_out += sum(each.kind != "tree" for each in objects)
             break
     return found, left_out
 
 
+class _Names:
+    """The names in trees, each looked at once: a push of many commits has the same ones over and over."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._known: dict[bytes, str] = {}
+        self._told: set[bytes] = set()
+
+    def found_in(self, tree: Outgoing) -> Iterator[_Found]:
+        for item in tree.entries():
+            name = item.path.rpartition(b"/")[2]
+            if name not in self._known:
+                self._known[name] = _named(name, self._policy)
+            if self._known[name] and item.path not in self._told:
+                self._told.add(item.path)
+                yield _Found(_place(item, self._policy), self._known[name], item)
+
+
+def _named(name: bytes, policy: Policy) -> str:
+    """By which rules a name itself holds keys."""
+    return ", ".join(sorted(keys_in(name.decode("utf-8", "replace"), policy)))
+
+
 def _place(item: Outgoing, policy: Policy) -> str:
-    name = printable(redact(item.path.decode("utf-8", "replace"), policy)[0]) or item.oid[:12]
+    name = _shown(item.path.decode("utf-8", "replace"), policy) or item.oid[:12]
     return name if item.kind == "blob" else f"the message of {item.kind} {name}"
 
 
-def _rules(item: Outgoing, policy: Policy) -> str:
-    """By which rules an object or its name holds keys; empty where it holds none."""
-    found = keys_in(_text(item.data or b""), policy) + keys_in(item.path.decode("utf-8", "replace"), policy)
-    return ", ".join(sorted(found))
-
-
-def _text(data: bytes) -> str:
-    """The text of a file: UTF-16 as Windows writes it, else UTF-8, with what is neither between."""
-    begin = data[:400]
-    if begin.startswith(_UTF_16) or (len(begin) > 1 and not any(begin[1::2])):
-        return data.decode("utf-16", "replace")
-    return data.decode("utf-8", "replace")
+def _shown(name: str, policy: Policy) -> str:
+    return printable(redact(name, policy)[0])
 
 
 def _is_there(store: Store, tree: Oid, item: Outgoing) -> bool:

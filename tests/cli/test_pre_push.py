@@ -78,6 +78,8 @@ def test_a_key_in_the_words_of_a_commit_or_tag_is_stopped(repo, remote) -> None:
         ("settings.py", f"DB = 'postgres://app:{KEY[4:]}@db.internal:5432/x'\n", "url-password"),
         ("mail.py", f"send('SG{'.'}{KEY[4:26]}.{KEY[4:36]}{KEY[4:15]}')\n", "sendgrid-key"),
         (f"{KEY}.txt", "x\n", "groq-key"),
+        ("wide.txt", f"key: {KEY}\n".encode("utf-16-be"), "groq-key"),
+        ("store.p12", bytes.fromhex("308209a10201033082096706092a864886f70d010701") + bytes(40), "key-file"),
     ],
 )
 def test_a_key_is_found_whatever_kind_of_file_it_is_in_and_in_its_name(repo, remote, path, content, rule) -> None:
@@ -86,6 +88,101 @@ def test_a_key_is_found_whatever_kind_of_file_it_is_in_and_in_its_name(repo, rem
     assert f": {rule}\n" in stopped.stderr
     assert KEY not in stopped.stderr
     assert pushed(repo, remote) == ""
+
+
+def test_a_key_in_a_name_is_stopped_also_where_the_remote_has_the_content(repo, remote) -> None:
+    repo.commit("one", {"src/a.txt": "a\n"})
+    assert push(repo).returncode == 0
+    repo.git("mv", "src/a.txt", f"src/{KEY}.txt")
+    repo.commit("rename", {})
+    repo.git("mv", f"src/{KEY}.txt", "src/a.txt")
+    repo.commit("rename it back", {})
+    stopped = push(repo)
+    assert ": groq-key\n" in stopped.stderr
+    assert KEY not in stopped.stderr
+    repo.git("reset", "-q", "--hard", "HEAD~2")
+    assert "  the name refs/heads/[redacted:groq-key" in push(repo, "origin", f"HEAD:refs/heads/{KEY}").stderr
+    assert len(pushed(repo, remote).splitlines()) == 1
+
+
+def test_a_git_dir_of_another_repository_than_the_one_stood_in_is_searched(make_repo, repo, remote) -> None:
+    repo.commit("one", {"a.txt": KEY})
+    other = make_repo("other")
+    stopped = other.try_git(f"--git-dir={repo.git_dir}", "push", "-q", "origin", "main")
+    assert stopped.returncode != 0
+    assert "  a.txt: groq-key\n" in stopped.stderr
+    assert pushed(repo, remote) == ""
+
+
+def test_a_tip_that_is_not_here_is_no_push_without_keys(repo, remote, relay) -> None:
+    line = f"refs/heads/a {'1' * 40} refs/heads/a {'0' * 40}\n"
+    stopped = relay("pre-push", "origin", str(remote), cwd=repo.path, stdin=line)
+    assert stopped.rc != 0
+    assert "111111111111, which is to be pushed, is not in this repository" in stopped.stderr
+
+
+@pytest.mark.parametrize("how", ["pushurl", "insteadOf", "two addresses", "set on the command line"])
+def test_what_another_address_has_is_not_taken_for_what_this_one_has(repo, remote, tmp_path, how) -> None:
+    repo.commit("one", {"a.txt": KEY})
+    assert push(repo, "--no-verify", "origin", "main").returncode == 0
+    public = tmp_path / "public.git"
+    repo.git("init", "-q", "--bare", str(public))
+    words: tuple[str, ...] = ()
+    match how:
+        case "pushurl":
+            repo.git("config", "remote.origin.pushurl", str(public))
+        case "insteadOf":
+            repo.git("config", f"url.{public}.pushInsteadOf", str(remote))
+        case "two addresses":
+            repo.git("remote", "set-url", "--add", "origin", str(public))
+        case _:
+            words = ("-c", f"remote.origin.pushurl={public}")
+    stopped = repo.try_git(*words, "push", "-q", "origin", "main")
+    assert "  a.txt: groq-key\n" in stopped.stderr
+    assert pushed(repo, public) == ""
+
+
+def test_what_a_remote_has_whose_name_begins_alike_is_not_taken_for_what_this_one_has(repo, remote, tmp_path) -> None:
+    fork = tmp_path / "fork.git"
+    repo.git("init", "-q", "--bare", str(fork))
+    repo.git("config", "remote.origin/fork.url", str(fork))
+    repo.git("config", "remote.origin/fork.fetch", "+refs/heads/*:refs/remotes/origin/fork/*")
+    repo.commit("one", {"a.txt": KEY})
+    assert push(repo, "--no-verify", "origin/fork", "main").returncode == 0
+    assert repo.git("rev-parse", "refs/remotes/origin/fork/main") == repo.head
+    assert "  a.txt: groq-key\n" in push(repo, "origin", "main").stderr
+    assert pushed(repo, remote) == ""
+
+
+def test_what_a_partial_clone_lacks_is_told_where_the_push_goes_elsewhere(make_repo, repo, remote, tmp_path) -> None:
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    repo.commit("one", {"old.txt": f"{KEY}1\n"})
+    repo.commit("two", {"old.txt": "", "now.txt": f"{KEY}\n"})
+    clone = tmp_path / "clone"
+    repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.path}", str(clone))
+    (clone / ".git/hooks/pre-push").write_text((repo.git_dir / "hooks/pre-push").read_text())
+    (clone / ".git/hooks/pre-push").chmod(0o755)
+    lacks = ("-C", str(clone), "rev-list", "--objects", "--missing=print", "--all")
+    missing = [line for line in repo.git(*lacks).splitlines() if line.startswith("?")]
+    repo.git("-C", str(clone), "remote", "add", "public", str(remote))
+    stopped = repo.try_git("-C", str(clone), "push", "-q", "public", "main")
+    assert stopped.returncode != 0
+    assert "  now.txt: groq-key\n" in stopped.stderr
+    assert f"{len(missing)} large or missing objects were not searched" in stopped.stderr
+    assert [line for line in repo.git(*lacks).splitlines() if line.startswith("?")] == missing != []
+    assert pushed(repo, remote) == ""
+    # To where it came from nothing goes that is not there.
+    done = repo.try_git("-C", str(clone), "push", "-q", "origin", "HEAD~1:refs/heads/again")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_rev_that_holds_blanks_is_pushed_as_ever(repo, remote) -> None:
+    repo.commit("one", {"a.txt": "a\n"})
+    done = push(repo, str(remote), "main@{0 minutes ago}:refs/heads/z")
+    assert (done.returncode, done.stderr) == (0, "")
+    repo.commit("two", {"a.txt": KEY})
+    assert STOPPED in push(repo, str(remote), "main@{0 minutes ago}:refs/heads/z").stderr
 
 
 def test_what_the_remote_has_already_and_what_is_allowed_stops_nothing(repo, remote) -> None:
