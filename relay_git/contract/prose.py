@@ -19,7 +19,7 @@ _ENDS = re.compile(
     r"[.!?。！？](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)[)*_]*(?=\s|$)"
 )  # the mark first: it is soon found
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_INDENTED = re.compile(r"^(?: {4,}| {0,3}\t)\s*\S")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
 _WRAPS = re.compile(r"\s*[a-zà-ÿ]")
 _FULL = 50  # a line of so many characters may have been broken to fit
 _AROUND = " \t*_#"
@@ -132,7 +132,7 @@ def _without_blocks(text: str) -> str:
     kept, listed, opens = list[str](), False, True
     for line in text.split("\n"):
         starts = line.lstrip()[:1]
-        code = opens and not listed and line[:1].isspace() and _INDENTED.match(line) is not None
+        code = bool(starts) and opens and not listed and _INDENTED.match(line) is not None
         if (starts in "-*+•" or starts.isdigit()) and not code and _BULLET.match(line):
             listed = True
         elif starts == line[:1]:
