@@ -127,7 +127,7 @@ def _carry_out(run: Run, git: Git, intent: Intent) -> None:
 
 def _user_tree(repo: Repo) -> Git:
     if repo.work_tree is None:
-        raise UserError("landing needs a work tree to land in", hint="run it in your clone's work tree")
+        raise UserError("landing needs a work tree to land in", hint="git worktree list; cd to one, GIT_DIR unset")
     if repo.stands_in_session:
         raise UserError("you stand in a session's worktree", hint=f"cd {repo.home}")
     return repo.git(safe=False)  # the user asked for it, so the user's own hooks run
