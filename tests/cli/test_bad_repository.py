@@ -236,7 +236,7 @@ def test_git_dir_alone_means_its_repository_with_its_own_work_tree(make_repo, tm
         assert (repo.path / "made.txt").is_file()
     else:
         assert landed.rc != 0
-        assert "landing needs a work tree to land in\nhint: git worktree list; cd to one, GIT_DIR unset\n" in landed.stderr
+        assert "landing needs a work tree to land in\nhint: git worktree list; cd" in landed.stderr
         assert photograph(repo.path) == before
     assert photograph(other.path) == before_other
     assert traces(other.path) == []
