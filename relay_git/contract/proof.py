@@ -10,11 +10,11 @@ _LOOKS = re.compile(
     r"|awk|mkdir|touch|cp|mv|rm|chmod|test|\[|exit|basename|dirname|realpath|git-relay)(?![\w./-])|sed\s+-n\b"
     r"|git(?:\s+-\S+(?:\s+\S+)?)?\s+(?:status|diff|log|show|blame|branch|rev-parse|ls-files|grep|add|commit|stash|checkout|switch|relay)\b)"
 )
-_PIECES = re.compile(r"&&|\|\||[;|\n]")
+PIECES = re.compile(r"&&|\|\||[;|\n]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def shows_nothing(command: str) -> bool:
     """Whether a command line only looks around, moves files or keeps them: its success says nothing of the work."""
-    pieces = [piece.strip() for piece in _PIECES.split(_QUOTED.sub("''", command[:4096])) if piece.strip()]
+    pieces = [piece.strip() for piece in PIECES.split(_QUOTED.sub("''", command[:4096])) if piece.strip()]
     return all(_LOOKS.match(piece) for piece in pieces)

@@ -18,6 +18,7 @@ from relay_git.contract.brief import is_ours
 from relay_git.contract.canonical import JsonObject
 from relay_git.contract.next_action import commit_source, has_worked, next_action, trailers
 from relay_git.contract.notes import Kind, Note
+from relay_git.contract.proof import PIECES
 from relay_git.contract.prose import says_nothing
 from relay_git.git.work import WorkCommit, WorkFacts
 from relay_git.session import Command, PlanStatus, SessionRecord
@@ -46,7 +47,6 @@ _ONCE = re.compile(
     r"|heroku|gcloud)\s+(?:\S+\s+){0,2}(?:deploy|up|--prod)\b)"
 )
 _DRY = re.compile(r"--dry-run|--help|\s-h\b|--check\b|--plan\b|--status\b")
-_PIECES = re.compile(r"&&|\|\||[;|\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _done(plan: list[JsonObject], record: SessionRecord, commits: tuple[WorkComm
 def _is_done_once(command: Command) -> bool:
     if command.exit_code != 0 or _DRY.search(command.command):
         return False
-    return any(_ONCE.match(piece.strip()) for piece in _PIECES.split(command.command[:4096]))
+    return any(_ONCE.match(piece.strip()) for piece in PIECES.split(command.command[:4096]))
 
 
 def _decisions(commits: tuple[WorkCommit, ...]) -> Iterator[JsonObject]:
