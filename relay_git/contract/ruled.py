@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 from relay_git.contract.pasted import blanked
@@ -132,18 +133,29 @@ def rules(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """
     clear, stated = list[tuple[str, str]](), list[tuple[str, str]]()
     for prompt, source in prompts:
-        own = blanked(prompt)
-        for begin, end, commands in _ruled(prompt, own, tongue_of(own)):
-            (clear if commands else stated).append((prompt[begin:end], source))
+        for text, commands in _rules_of(prompt):
+            (clear if commands else stated).append((text, source))
     return list(dict.fromkeys([*clear, *stated]))[:MOST_RULES]
+
+
+@lru_cache(maxsize=1024)  # a later contract of the same leg has the same prompts
+def _rules_of(prompt: str) -> tuple[tuple[str, bool], ...]:
+    return tuple((prompt[begin:end], commands) for begin, end, commands in _ruled(prompt, *_own(prompt)))
+
+
+@lru_cache(maxsize=1024)
+def _own(prompt: str) -> tuple[str, str]:
+    """The human's own words in it, and their language."""
+    own = blanked(prompt)
+    return own, tongue_of(own)
 
 
 def unread(prompts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The paragraphs of prompts in a language of which nothing is known, with their sources: any may be a rule."""
     found = list[tuple[str, str]]()
     for prompt, source in prompts:
-        own = blanked(prompt)
-        if tongue_of(own) == UNKNOWN:
+        own, tongue = _own(prompt)
+        if tongue == UNKNOWN:
             spans = (part.span() for part in _PARAGRAPH.finditer(own))
             found += [
                 (prompt[begin:end].strip(), f"{source}, whole: its language is not known") for begin, end in spans
